@@ -142,7 +142,7 @@ def _first(runtime: Runtime, query: str) -> Any:
 def golden(runtime: Runtime) -> dict[str, Any]:
     """What the bundle says of itself, done again on the device: the least cosine to its golden vectors, over how many,
     and both checks of `edgeret doctor`."""
-    cosines, checks = golden_cosines(runtime.components), golden_checks(runtime.components)
+    cosines, checks = golden_cosines(runtime), golden_checks(runtime)
     told = {check["name"]: check["detail"] for check in checks}
     return {
         "least": min(cosines, default=None),

@@ -239,10 +239,7 @@ def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
     try:
         runtime = load_runtime(arguments)
         kept = told(chosen_overlay(arguments), runtime.manifest, chosen_key(arguments))
-        as_built = None
-        if kept is not None and any(kept["tools"].values()):
-            as_built = load_runtime(argparse.Namespace(**{**vars(arguments), "overlay": False})).components
-        found = examine(runtime, as_built)
+        found = examine(runtime)
         detail = f"{line(kept)}; {runtime.learned.status}"
         found["checks"].append({"name": "overlay", "ok": True, "detail": detail})
         return found

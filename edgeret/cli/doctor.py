@@ -41,15 +41,14 @@ _DISTRIBUTIONS = (
 )
 
 
-def examine(runtime: Runtime, as_built: Components | None = None) -> dict[str, Any]:
-    """Findings about a loaded bundle: `{"ok", "checks": [{"name", "ok", "detail"}], "versions", "device"}`. `as_built`
-    are its components with the tools that it was built with, where the runtime has others."""
+def examine(runtime: Runtime) -> dict[str, Any]:
+    """Findings about a loaded bundle: `{"ok", "checks": [{"name", "ok", "detail"}], "versions", "device"}`."""
     checks = [
         _check(
             "integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"
         ),
         _tools(runtime.components.tools, runtime.components.words),
-        *golden_checks(runtime.components, as_built),
+        *golden_checks(runtime),
         _tokenizer(runtime.components),
         _instructions(runtime),
         _distributions(),
@@ -193,7 +192,7 @@ def _index(runtime: Runtime) -> dict[str, Any]:
 
 
 def _decision(runtime: Runtime) -> dict[str, Any]:
-    query = next(iter(golden_queries(runtime.components)), "hello")
+    query = next(iter(golden_queries(runtime)), "hello")
     decision = runtime.task(query).next(policy="heads")
     total = sum(c.probability for c in runtime.task(query).candidates())
     detail = f"{decision.tool} with probability {decision.probability:.3f}; probabilities sum to {total:.5f}"

@@ -9,16 +9,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
-from edgeret.encoders.base import MIN_COSINE
+from edgeret.encoders.base import MIN_COSINE, EncoderSpec
 from edgeret.errors import BundleError, EdgeretError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.inputs.query import check_query
 from edgeret.quoting import quoted
 from edgeret.records import dataclass
-from edgeret.runtime.components import Components
+from edgeret.runtime.loaded import Loaded, load_bundle
+from edgeret.runtime.options import Profile
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.memory import MAX_CALLS
 from edgeret.types import END
@@ -53,52 +55,77 @@ class GoldenDecision:
         }
 
 
-def stages(components: Components) -> list[tuple[str, Components]]:
-    """The components of each encoder alone, by what is behind a check's name where it is not the bundle's own."""
-    first = [] if components.cascade is None else [(", table", components.cascade.components)]
-    return [("", replace(components, cascade=None)), *first]
+def stages(runtime: Runtime) -> list[tuple[str, Runtime]]:
+    """The bundle of a runtime as it was built, whatever was learned and changed since, by each encoder alone; and what
+    is behind a check's name where it is not the bundle's own. Raises as loading does, should the folder hold another
+    bundle by now."""
+    loaded = runtime.loaded.whole or runtime.loaded
+    if loaded.options is None:
+        held = loaded.components
+        first = [] if held.cascade is None else [(", table", Runtime(held.cascade.components))]
+        return [("", Runtime(replace(held, cascade=None))), *first]
+    two = loaded.components.cascade is not None if loaded.core is None else loaded.core.stages > 1
+    profiles: Sequence[tuple[str, Profile]] = (
+        (("", "full"), (", table", "tiny")) if two else (("", loaded.options.profile),)
+    )
+    if not two and loaded is runtime.loaded and not loaded.anything_learned:
+        return [("", runtime)]
+    options = replace(loaded.options, content_hash=loaded.bundle_hash or loaded.options.content_hash)
+    return [(name, Runtime(load_bundle(loaded.path, replace(options, profile=each)))) for name, each in profiles]
 
 
-def golden_checks(components: Components, as_built: Components | None = None) -> list[dict[str, Any]]:
-    """The checks of vectors and of decisions, each `{"name", "ok", "detail"}`. `as_built` are the components with the
-    tools that the bundle was built with, where these ones have others. Raises BundleError for what makes no sense."""
+def golden_checks(runtime: Runtime) -> list[dict[str, Any]]:
+    """The checks of vectors and of decisions, each `{"name", "ok", "detail"}`. Raises BundleError for what makes no
+    sense."""
     vectors, decisions = [], []
-    for name, stage in stages(components if as_built is None else as_built):
+    for name, stage in stages(runtime):
         cosines = golden_cosines(stage)
         vectors.append(_vectors(f"golden vectors{name}", stage, cosines))
         decisions.append(_decisions(f"golden decisions{name}", stage, cosines))
     return vectors + decisions
 
 
-def golden_queries(components: Components) -> tuple[str, ...]:
+def golden_queries(runtime: Runtime) -> tuple[str, ...]:
     """Queries whose vectors travel in the bundle. Raises BundleError."""
-    if roles.INFO_GOLDEN not in components.manifest.info:
+    if roles.INFO_GOLDEN not in runtime.manifest.info:
         return ()
-    where = f"{components.path} (golden)"
-    queries = get_strings(get(components.manifest.info, roles.INFO_GOLDEN, dict, where), "queries", where)
+    where = f"{runtime.path} (golden)"
+    queries = get_strings(get(runtime.manifest.info, roles.INFO_GOLDEN, dict, where), "queries", where)
     _check_count(len(queries), "queries", where)
     return tuple(check_query(query, where) for query in queries)
 
 
-def golden_cosines(components: Components) -> list[float]:
+def golden_cosines(runtime: Runtime) -> list[float]:
     """Cosines of this device's vectors to the build host's, one a golden query. Raises BundleError."""
-    queries = golden_queries(components)
+    queries = golden_queries(runtime)
     if not queries:
         return []
-    where = f"{components.path} (golden)"
-    shape = (len(queries), components.encoder.spec.dimension)
-    vectors = get_array(get(components.manifest.info, roles.INFO_GOLDEN, dict, where), "vectors", "<f4", shape, where)
-    return [float(components.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
+    where = f"{runtime.path} (golden)"
+    shape = (len(queries), _spec(runtime.loaded).dimension)
+    vectors = get_array(get(runtime.manifest.info, roles.INFO_GOLDEN, dict, where), "vectors", "<f4", shape, where)
+    return [float(_encode(runtime.loaded, q) @ v) for q, v in zip(queries, vectors, strict=True)]
 
 
-def golden_decisions(components: Components) -> tuple[GoldenDecision, ...]:
+def golden_decisions(runtime: Runtime) -> tuple[GoldenDecision, ...]:
     """What the bundle says that it decides, none where it says nothing. Raises BundleError."""
-    if roles.INFO_DECISIONS not in components.manifest.info:
+    if roles.INFO_DECISIONS not in runtime.manifest.info:
         return ()
-    where = f"{components.path} ({roles.INFO_DECISIONS})"
-    listed = get(components.manifest.info, roles.INFO_DECISIONS, list, where)
+    where = f"{runtime.path} ({roles.INFO_DECISIONS})"
+    listed = get(runtime.manifest.info, roles.INFO_DECISIONS, list, where)
     _check_count(len(listed), "decisions", where)
     return tuple(_decision(value, where) for value in listed)
+
+
+def _spec(loaded: Loaded) -> EncoderSpec:
+    """Of what reads texts."""
+    if loaded.core is None:
+        return loaded.components.encoder.spec
+    beside = None if loaded.beside is None else loaded.beside.encoder
+    return loaded.core_encoder.spec if beside is None else beside.spec
+
+
+def _encode(loaded: Loaded, query: str) -> NDArray[np.float32]:
+    return loaded.components.encoder.encode(query) if loaded.core is None else loaded.core.encode(query)
 
 
 def decide_again(runtime: Runtime, query: str, history: Sequence[str]) -> tuple[GoldenDecision, float]:
@@ -109,12 +136,12 @@ def decide_again(runtime: Runtime, query: str, history: Sequence[str]) -> tuple[
     return found, best.probability - (others[0].probability if others else 0.0)
 
 
-def _vectors(name: str, components: Components, cosines: Sequence[float]) -> dict[str, Any]:
+def _vectors(name: str, runtime: Runtime, cosines: Sequence[float]) -> dict[str, Any]:
     if not cosines:
         return _check(name, True, "none in this bundle, so there is nothing to compare with")
-    told = get(get(components.manifest.info, roles.INFO_ENCODER, dict, name), "spec", dict, name)
+    told = get(get(runtime.manifest.info, roles.INFO_ENCODER, dict, name), "spec", dict, name)
     # What runs may be a variant; its vectors can be no nearer to the golden ones than both graphs are to the original.
-    floor = min(MIN_COSINE[components.encoder.spec.precision], MIN_COSINE[get(told, "precision", str, name)])
+    floor = min(MIN_COSINE[_spec(runtime.loaded).precision], MIN_COSINE[get(told, "precision", str, name)])
     worst = min(cosines)
     detail = f"cosine to the build host's vectors at least {worst:.5f} over {len(cosines)} queries, {floor} needed"
     if not worst >= floor:
@@ -122,8 +149,8 @@ def _vectors(name: str, components: Components, cosines: Sequence[float]) -> dic
     return _check(name, bool(np.isfinite(worst)) and worst >= floor, detail)
 
 
-def _decisions(name: str, components: Components, cosines: Sequence[float]) -> dict[str, Any]:
-    golden, runtime = golden_decisions(components), Runtime(components)
+def _decisions(name: str, runtime: Runtime, cosines: Sequence[float]) -> dict[str, Any]:
+    golden = golden_decisions(runtime)
     if not golden:
         return _check(name, True, "none in this bundle, so only its vectors are compared; build it again to have some")
     needed, tolerance = (1.0, TOLERANCE) if min(cosines, default=1.0) >= NEAR else (SHARE, TOLERANCE_FURTHER)

@@ -74,7 +74,7 @@ class Loaded:
         what Python runs `beside` it."""
         self.path, self.core = path, core
         self.risk, self._make, self._kept = None if options is None else options.risk, make, kept
-        self._options, self._beside = options, beside
+        self.options, self.beside = options, beside
         # Of a bundle with two encoders the small one alone.
         tiny = options is not None and options.profile == "tiny"
         self._part_alone = tiny and kept is not None and kept.manifest.file(roles.TABLE) is None
@@ -86,7 +86,7 @@ class Loaded:
         self._components: Components | None = None
         self._scorer: Scorer | None = None
         # Which one this was made of by changing tools, and whether nothing demonstrated is left.
-        self._whole: Loaded | None = None
+        self.whole: Loaded | None = None
         self.alone = False
 
     @property
@@ -97,6 +97,11 @@ class Loaded:
                 if self._components is None:
                     self._components = self._make()
         return self._components
+
+    @property
+    def bundle_hash(self) -> str | None:
+        """The content hash of the folder's bundle, also where a part of it is loaded alone; None if nobody asked."""
+        return None if self._kept is None else self._kept.manifest.content_hash
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -150,24 +155,24 @@ class Loaded:
 
     def sharing(self, learned: Learned | CoreLearned) -> Loaded:
         """The same, with what was learned elsewhere."""
-        kept = self._kept, self._options, self._beside
+        kept = self._kept, self.options, self.beside
         other = Loaded(self.path, lambda: self.components, learned, self.core, *kept)
-        other._whole, other.alone, other.tools = self._whole, self.alone, self.tools
+        other.whole, other.alone, other.tools = self.whole, self.alone, self.tools
         return other
 
     def with_model(
         self, model: Model, known: Mapping[str, Tool], alone: bool, learned: Learned | CoreLearned | None
     ) -> Loaded:
         """The bundle with other tools, as a model has them that was made of its own."""
-        whole, tools = self._whole or self, CoreTools(model, str(self.path), known)
+        whole, tools = self.whole or self, CoreTools(model, str(self.path), known)
 
         def make() -> Components:
             from edgeret.runtime.tool_changes import like
 
             return like(whole.components, model, tools, alone)
 
-        other = Loaded(self.path, make, learned, model, self._kept, self._options, self._beside)
-        other._whole, other.alone, other.tools = whole, alone, tools
+        other = Loaded(self.path, make, learned, model, self._kept, self.options, self.beside)
+        other.whole, other.alone, other.tools = whole, alone, tools
         return other
 
     @property
@@ -235,21 +240,21 @@ class Loaded:
     @cached_property
     def planner(self) -> LazyPlanner:
         """The planner, or the lack of one."""
-        return self.components.planner if self._beside is None else self._beside.planner
+        return self.components.planner if self.beside is None else self.beside.planner
 
     @cached_property
     def reranking(self) -> RerankParameters:
         """What the planner's word is worth."""
-        return self.components.reranking if self._beside is None else self._beside.reranking
+        return self.components.reranking if self.beside is None else self.beside.reranking
 
     @property
     def index_kind(self) -> str:
         """How tools are searched: "exact", or "hnsw" by the bundle's graph."""
-        if self.core is None or self._options is None:
+        if self.core is None or self.options is None:
             return self.components.index.kind
         from edgeret.scoring.index import CROSSOVER
 
-        kind, graph = self._options.index, self._whole is None and self._has(roles.HNSW)
+        kind, graph = self.options.index, self.whole is None and self._has(roles.HNSW)
         if kind == "auto":
             kind = "hnsw" if len(self.tools) >= CROSSOVER else "exact"
         return kind if graph else "exact"
@@ -360,7 +365,7 @@ def load_bundle(path: str | Path, options: LoadOptions) -> Loaded:
                 make = partial(_components, path, options, kept, beside)
                 return Loaded(kept.path, make, None, model, kept, options, beside)
     components = _components(path, options, kept, None)
-    return Loaded(components.path, lambda: components)
+    return Loaded(components.path, lambda: components, options=options)
 
 
 def _model(library: Library, kept: KeptBundle, options: LoadOptions, beside: Beside) -> Model | None:

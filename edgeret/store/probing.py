@@ -56,7 +56,7 @@ def own_checks(runtime: Runtime) -> list[dict[str, Any]]:
     task = runtime.task("what can you do")
     total = float(task.probabilities().sum())
     whole = {"name": "a decision", "ok": abs(total - 1) < 1e-3, "detail": f"probabilities sum to {total:.5f}"}
-    return [*golden_checks(runtime.components), whole]
+    return [*golden_checks(runtime), whole]
 
 
 def must_decide(runtime: Runtime, requests: Sequence[Request]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from edgeret.bundle import roles
@@ -15,9 +14,8 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
 from edgeret.inputs.tool_text import name_in_words
-from edgeret.runtime.components import Components, load_components
 from edgeret.runtime.golden import GoldenDecision, decide_again, stages
-from edgeret.runtime.options import LoadOptions
+from edgeret.runtime.loading import load
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.unread import unread
 from edgeret.types import END, Tool
@@ -41,7 +39,7 @@ def finish(writer: BundleWriter, encoded: Encoded, info: dict[str, Any]) -> str:
     """Writes the manifest with what the bundle decides, and returns the content hash. The bundle is loaded as a device
     loads it, so a manifest without decisions stands there first."""
     writer.finish(info)
-    found = [_chosen(components, encoded) for _, components in stages(_loaded(writer.folder))]
+    found = [_chosen(stage, encoded) for _, stage in stages(load(writer.folder, loss=1.0))]
     (writer.folder / MANIFEST).unlink()
     info = {**info, roles.INFO_DECISIONS: found[0]}
     if roles.STATIC in info:
@@ -49,15 +47,10 @@ def finish(writer: BundleWriter, encoded: Encoded, info: dict[str, Any]) -> str:
     return writer.finish(info)
 
 
-def _loaded(folder: Path) -> Components:
-    return load_components(folder, LoadOptions(loss=1.0))
-
-
-def _chosen(components: Components, encoded: Encoded) -> list[Mapping[str, Any]]:
+def _chosen(runtime: Runtime, encoded: Encoded) -> list[Mapping[str, Any]]:
     """The decisions of one encoder that are right and sure, first ones before later ones, declined ones last."""
     demonstrations = () if encoded.training is None else encoded.training.demonstrations
     languages = spoken(demonstrations, encoded.tools)
-    runtime = Runtime(components)
     found = [
         *_sure(runtime, _first(demonstrations, encoded.tools), FIRST),
         *_sure(runtime, _later(demonstrations), LATER),
@@ -100,7 +93,7 @@ def _sure(runtime: Runtime, cases: Iterator[_Case], most: int) -> list[GoldenDec
             check_query(query)
         except InputError:
             continue
-        if unread(query, runtime.components.languages) is not None:
+        if unread(query, runtime.loaded.languages) is not None:
             continue
         decided, ahead = decide_again(runtime, query, history)
         if decided.tool == right and ahead >= SURE:

@@ -24,7 +24,7 @@ KINDS = ("tiny_original", "tiny_many", "tiny_cascade", "tiny_table", "tiny_tools
 
 def failing(folder: Path) -> dict[str, str]:
     """Details of the checks that fail, by name."""
-    found = golden_checks(edgeret.load(folder, threads=1).components)
+    found = golden_checks(edgeret.load(folder, threads=1))
     return {check["name"]: check["detail"] for check in found if not check["ok"]}
 
 
@@ -39,13 +39,13 @@ def told(folder: Path, **decision: object) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_bundle_says_what_it_decides_and_decides_it(kind: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(kind)
-    components = edgeret.load(folder, threads=1).components
-    golden = golden_decisions(components)
+    runtime = edgeret.load(folder, threads=1)
+    golden = golden_decisions(runtime)
     assert 8 <= len(golden) <= MAX_GOLDEN
     assert {each.tool for each in golden if not each.history} > {END, "find_file", "write_note"}
     assert any(each.history for each in golden) == (kind != "tiny_tools")
     assert failing(folder) == {}
-    names = [check["name"] for check in golden_checks(components)]
+    names = [check["name"] for check in golden_checks(runtime)]
     assert ("golden decisions, table" in names) == (kind == "tiny_cascade")
 
 
@@ -72,7 +72,7 @@ def test_doctor_compares_what_the_bundle_was_built_with(
 def test_a_bundle_that_says_nothing_is_compared_by_its_vectors(tiny: Path) -> None:
     info = {key: value for key, value in read_manifest(tiny).info.items() if key != "decisions"}
     rewrite(tiny, {}, info)
-    (check,) = (c for c in golden_checks(edgeret.load(tiny).components) if c["name"] == "golden decisions")
+    (check,) = (c for c in golden_checks(edgeret.load(tiny)) if c["name"] == "golden decisions")
     assert check["ok"]
     assert "none in this bundle" in check["detail"]
 
@@ -85,7 +85,7 @@ def test_one_wrong_decision_fails_where_vectors_are_the_same(tiny: Path, wrong: 
 def test_where_vectors_are_further_away_most_must_hold(
     tiny_many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(golden_module, "golden_cosines", lambda components: [0.99])
+    monkeypatch.setattr(golden_module, "golden_cosines", lambda _: [0.99])
     folder = Path(shutil.copytree(tiny_many, tmp_path / "bundle"))
     assert "golden decisions" not in failing(told(folder, tool="send_fax"))
     assert "golden decisions" in failing(permute_heads(folder))
@@ -104,14 +104,14 @@ def test_where_vectors_are_further_away_most_must_hold(
 )
 def test_a_forged_decision_is_refused(tiny: Path, wrong: dict, words: str) -> None:
     with pytest.raises((BundleError, InputError), match=words):
-        golden_decisions(edgeret.load(told(tiny, **wrong)).components)
+        golden_decisions(edgeret.load(told(tiny, **wrong)))
 
 
 def test_too_many_decisions_are_refused(tiny: Path) -> None:
     info = dict(read_manifest(tiny).info)
     rewrite(tiny, {}, {**info, "decisions": info["decisions"] * 2})
     with pytest.raises(BundleError, match="32 decisions, at most 16 are allowed"):
-        golden_decisions(edgeret.load(tiny).components)
+        golden_decisions(edgeret.load(tiny))
 
 
 def test_a_bundle_with_fewer_tokens_decides_the_same(tmp_path: Path) -> None:
