@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.runtime.core_learned import CoreLearned
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.learned_state import pack_learner
 from edgeret.scoring.learner import Learner
@@ -22,9 +21,7 @@ def plan(query: str, *tools: str) -> Demonstration:
 
 def taught(runtime: Runtime) -> Learner:
     """What it learned, as Python has it."""
-    learned = runtime.learned
-    view = learned.known.view if isinstance(learned, CoreLearned) else learned
-    return view._learner  # noqa: SLF001
+    return runtime.loaded.scorer.learned._learner  # noqa: SLF001
 
 
 def state(runtime: Runtime) -> dict[str, Any]:

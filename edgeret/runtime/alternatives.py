@@ -13,6 +13,7 @@ from edgeret.planner.exemplars import Exemplars
 from edgeret.types import END, Alternative, Candidate, Decision, Tool
 
 if TYPE_CHECKING:
+    from edgeret.runtime.core_learned import CoreLearned
     from edgeret.runtime.learning import Learned
 
 MOST = 3
@@ -34,7 +35,7 @@ def alternatives(
     listed: Callable[[int], Sequence[Candidate]],
     tools: Mapping[str, Tool],
     exemplars: Exemplars,
-    learned: Learned | None,
+    learned: Learned | CoreLearned,
 ) -> tuple[Alternative, ...]:
     """As `Decision.alternatives`, however many candidates the decision has: `listed` gives so many as there were. The
     examples of requests are those of `exemplars` and of what was `learned`."""
@@ -96,11 +97,11 @@ def _stems(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def example(tool: str, own: Sequence[str], exemplars: Exemplars, learned: Learned | None) -> str | None:
+def example(tool: str, own: Sequence[str], exemplars: Exemplars, learned: Learned | CoreLearned) -> str | None:
     """A short request that is known to call this tool alone, or first: one of three words or more before shorter ones,
     which tell little, and with words of its `own` before others."""
     shown = []
-    if learned is not None and learned.count:
+    if learned.count:
         shown = [(plan.query, plan.calls) for plan in learned.plans if plan.query is not None]
     with suppress(BundleError):  # whoever prompts with these is told; an example is no reason to fail
         shown += [(each.query, tuple(call.tool for call in each.calls)) for each in exemplars.all]

@@ -37,10 +37,10 @@ _NOBODY, _MOST_ID = -1, 2**53  # the id of no plan, and what all ids are below
 class Known:
     """What was learned when a decision was made, for whoever tells of it. It costs nothing before more is learned."""
 
-    __slots__ = ("__weakref__", "_kept", "_live", "_view", "_views")
+    __slots__ = ("__weakref__", "_kept", "_live", "_view")
 
-    def __init__(self, live: Learner, views: Callable[[Learner], Learned]) -> None:
-        self._live, self._views = live, views
+    def __init__(self, live: Learner) -> None:
+        self._live = live
         self._kept: Learner | None = None
         self._view: Learned | None = None
 
@@ -52,11 +52,11 @@ class Known:
             self._kept = self._kept or copied  # meanwhile somebody may have begun to learn, who keeps it first
         return self._kept
 
-    @property
-    def view(self) -> Learned:
-        """The same as Python has it, for questions that only Python answers."""
+    def view(self, made: Callable[[Learner], Learned]) -> Learned:
+        """The same as Python has it, for questions that only Python answers: `made` of a learner when somebody asks
+        first."""
         if self._view is None:
-            self._view = self._views(self.learner)
+            self._view = made(self.learner)
         return self._view
 
     def let_go(self) -> None:
@@ -71,20 +71,18 @@ class CoreLearned:
     def __init__(
         self,
         model: Model,
-        views: Callable[[Learner], Learned],
         overlay: Path | None = None,
         key: bytes | None = None,
     ) -> None:
-        """What an overlay holds, or nothing. `views` gives what a learner learned as Python has it. Raises
-        OverlayError."""
+        """What an overlay holds, or nothing. Raises OverlayError."""
         self.learner = open_learner(model, None if overlay is None else str(overlay), WAIT_S, key, UNFOLDED)
         self.observers: Observers | None = None
         """Who is told what is decided by all generations; None for nobody."""
         self.kept: object = None
         """The tools that the overlay holds, as `keep` was given them last; None where nothing may change these."""
-        self._overlay, self._views = overlay, views
+        self._overlay = overlay
         self._turn, self._changing = threading.RLock(), threading.Lock()
-        self._known = Known(self.learner, views)
+        self._known = Known(self.learner)
         self._remembered: deque[tuple[ref[Known], int]] = deque()
         self._plans: tuple[Known, tuple[LearnedPlan, ...]] | None = None
 
@@ -188,7 +186,7 @@ class CoreLearned:
         keep what was known."""
         with self._turn:
             with self._changing:
-                known, self._known = self._known, Known(self.learner, self._views)
+                known, self._known = self._known, Known(self.learner)
                 self._plans = None
                 one = ref(known)
                 del known
@@ -197,7 +195,7 @@ class CoreLearned:
                 yield
             finally:
                 with self._changing:
-                    self._known, self._plans = Known(self.learner, self._views), None
+                    self._known, self._plans = Known(self.learner), None
 
     def _remember(self, one: ref[Known]) -> None:
         """Copies what is known for whoever still has a decision of now, and drops the oldest such copies."""

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import proxy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +81,7 @@ class Loaded:
         self._part_alone = tiny and kept is not None and kept.manifest.file(roles.TABLE) is None
         self._forked = forks()
         # Where Python decides it learns, too, and goes on with what was learned elsewhere.
-        self._learned = learned.known.view if core is None and isinstance(learned, CoreLearned) else learned
+        self._learned = learned.known.view(self._view) if core is None and isinstance(learned, CoreLearned) else learned
         self._observers: Observers | None = None
         self._lock = threading.RLock()
         self._components: Components | None = None
@@ -127,7 +128,7 @@ class Loaded:
         """What learns and goes on where an overlay left off, bound to `key`; None keeps nothing. Raises
         OverlayError."""
         if self.core is not None:
-            return CoreLearned(self.core, self._view, overlay, key)
+            return CoreLearned(self.core, overlay, key)
         from edgeret.runtime.learning import Learned
         from edgeret.runtime.overlays import opening
 
@@ -202,7 +203,7 @@ class Loaded:
     def scorer(self) -> Scorer:
         """What Python reads requests with, by what is learned now."""
         learned = self.learned
-        view = learned.known.view if isinstance(learned, CoreLearned) else learned
+        view = learned.known.view(self._view) if isinstance(learned, CoreLearned) else learned
         with self._lock:
             if self._scorer is None:
                 from edgeret.runtime.scorer import Scorer
@@ -349,7 +350,8 @@ class Loaded:
         told = get(self.manifest.info, roles.INFO_ENCODER, dict, where)
         spec = EncoderSpec.from_dict(get(told, "spec", dict, where), where)
         assert self.core is not None
-        return CoreEncoder(self.core, spec, lambda: self.components.encoder)
+        held = proxy(self)  # no circle: files stay open as long as this one lives
+        return CoreEncoder(self.core, spec, lambda: held.components.encoder)
 
 
 def load_bundle(path: str | Path, options: LoadOptions) -> Loaded:

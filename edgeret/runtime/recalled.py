@@ -93,7 +93,7 @@ class Recalled:
             from edgeret.runtime.alternatives import alternatives
 
             loaded = self._asked.loaded
-            self._alternatives = alternatives(decision, self.candidates, loaded.tools, loaded.exemplars, None)
+            self._alternatives = alternatives(decision, self.candidates, loaded.tools, loaded.exemplars, loaded.learned)
         return self._alternatives
 
     def arguments(self, decision: Decision) -> Arguments:

@@ -95,7 +95,7 @@ store, swaps = edgeret.BundleStore(sys.argv[1], threads=1), int(sys.argv[2])
 for number in range(swaps):
     store.activate(("new", "old")[number % 2])
     assert store.runtime.task("find my file").next(policy="heads").tool == "find_file"
-    if number == swaps // 2:
+    if number == swaps // 2 + 1:  # the version that is active at the end; bundles have more and fewer files
         before = held()
 print(*[now - then for now, then in zip(held(), before)])
 """
