@@ -101,9 +101,18 @@ class CoreRequest:
         """Whether the small encoder decided in place of the full one."""
         return not step.stage and self._stages > 1
 
+    def by_own(self) -> Step:
+        """What comes next by the bundle's own encoder, whatever its probability."""
+        return self._task.next(1, 0.0, 0.0, True, False)
+
     def probabilities(self) -> NDArray[np.float32]:
         """Of all tools by number and of the end behind them, by the bundle's own encoder, float32 (tools + 1,)."""
-        return self._task.next(1, 0.0, 0.0, True, False).values
+        return self.by_own().values
+
+    @staticmethod
+    def is_known(step: Step) -> bool:
+        """Whether demonstrations, or what was learned, have a say in it."""
+        return step.demonstrated == 1 or bool(step.parts & library.LEARNED)
 
     def ranked(self, values: NDArray[np.float32], k: int | None, history: History) -> tuple[Candidate, ...]:
         """The first `k` candidates (None: all) by these probabilities, without those that may not be chosen."""

@@ -14,14 +14,15 @@ UNLIKELY, UNSHARED = 0.01, 1e-6
 """Added to probabilities, and the least share: below both, tools are all the same."""
 
 
-def mixed(found: Sequence[Hit], likely: Mapping[str, float]) -> list[Hit]:
-    """Hits of hybrid search by their shares and by how probable each tool is, best first; equal ones as they were. The
-    shares are then those of both."""
+def mixed(found: Sequence[Hit], likely: Mapping[str, float], first: str | None = None) -> list[Hit]:
+    """Hits of hybrid search by their shares and by how probable each tool is, best first; equal ones as they were, but
+    for the one that is to be `first`, which has at least as much as any. The shares are then those of both."""
     if not found:
         return []
     scores = [log(likely.get(h.tool, 0.0) + UNLIKELY) + FOUND * log(max(h.share or 0.0, UNSHARED)) for h in found]
     top = max(scores)
+    scores = [top if hit.tool == first else score for hit, score in zip(found, scores, strict=True)]
     weights = [exp(score - top) for score in scores]
     total = sum(weights)
-    order = sorted(range(len(found)), key=lambda i: -scores[i])
+    order = sorted(range(len(found)), key=lambda i: (-scores[i], found[i].tool != first))
     return [replace(found[i], share=weights[i] / total) for i in order]

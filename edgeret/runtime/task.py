@@ -316,14 +316,20 @@ class Task:
 
     def ranked(self, k: int = 10) -> list[Hit]:
         """The `k` tools that a model may need now, best first: by what comes next after the calls so far, and by what
-        the request's words want. `Hit.share` is of both together. Raises InputError."""
+        the request's words want; where something like it was demonstrated or learned, what comes next stands first.
+        `Hit.share` is of both together. Raises InputError."""
         from edgeret.runtime.mixed import mixed
         from edgeret.runtime.searching import finder_of
 
         check_count("k", k)
-        likely, loaded = dict(self.candidates()), self._loaded
+        likely, loaded, core = dict(self.candidates()), self._loaded, self._by_core
+        first = max(likely, key=lambda tool: likely[tool], default=None)
+        if not (
+            core.is_known(core.by_own()) if core is not None else loaded.components.head or loaded.anything_learned
+        ):
+            first = None
         found = finder_of(loaded).hybrid(self._query, len(loaded.tools))
-        return mixed([hit for hit in found if self._tools is None or hit.tool in self._tools], likely)[:k]
+        return mixed([hit for hit in found if self._tools is None or hit.tool in self._tools], likely, first)[:k]
 
     def prompt(
         self,
