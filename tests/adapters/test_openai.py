@@ -107,7 +107,7 @@ def test_what_hides_in_a_dict_is_not_given_back_and_the_dict_stays_as_it_was(bas
     ]
     before = copy.deepcopy(poisoned)
     with pytest.warns(UserWarning, match=r"2 of 38 tools held characters that nobody sees: \(no function\), send_mail"):
-        kept = select_tools(MAIL, [*poisoned, *MANY], base=base, k=2)
+        kept = select_tools(MAIL, [*poisoned, *MANY], base=base, k=4)
     assert "web_search" in str(kept[0]) and "send_mail" in names(kept)
     assert edgeret.without_hidden(kept) is kept
     assert poisoned == before

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import edgeret
 from edgeret import END, Call, Failure, InputError, Runtime, Task
-from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.core.model import Model
 
 QUERY = "find my file and send a mail"
 NAMES = [tool.name for tool in TOOLS]
@@ -244,7 +244,7 @@ def test_a_task_begins_with_names_or_calls(runtime: Runtime) -> None:
 def test_a_history_that_is_none_is_refused_before_anything_is_encoded(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch, history: Any, words: str
 ) -> None:
-    monkeypatch.setattr(OnnxEncoder, "encode_query", lambda *_: pytest.fail("encoded"))
+    monkeypatch.setattr(Model, "begin", lambda *_: pytest.fail("encoded"))
     with pytest.raises(InputError) as caught:
         runtime.task(QUERY, history)
     assert words in str(caught.value)

@@ -12,7 +12,7 @@ from conftest import TOOLS, build_tiny
 
 import edgeret
 from edgeret import Call, InputError, Runtime, Task
-from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.core.model import Model
 
 QUERY = "book the meeting then send a mail"
 
@@ -63,8 +63,8 @@ def test_a_task_is_kept_as_plain_json(runtime: Runtime) -> None:
 def test_a_task_goes_on_where_it_was(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     task = begun(runtime)
     encoded: list[str] = []
-    encode = OnnxEncoder.encode_query
-    monkeypatch.setattr(OnnxEncoder, "encode_query", lambda self, *a: (encoded.append(a[0]), encode(self, *a))[1])
+    begin = Model.begin
+    monkeypatch.setattr(Model, "begin", lambda self, *a: (encoded.append(a[0]), begin(self, *a))[1])
     resumed = runtime.resume(json.loads(json.dumps(task.to_dict(), allow_nan=False)))
     assert encoded == [QUERY]
     assert resumed.to_dict() == task.to_dict()
@@ -163,7 +163,7 @@ def test_what_no_task_wrote_is_refused_by_name_before_anything_is_encoded(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch, forge: Callable[[dict[str, Any]], Any], words: str
 ) -> None:
     forged = forge(begun(runtime).to_dict())
-    monkeypatch.setattr(OnnxEncoder, "encode_query", lambda *_: pytest.fail("encoded"))
+    monkeypatch.setattr(Model, "begin", lambda *_: pytest.fail("encoded"))
     with pytest.raises(InputError) as caught:
         runtime.resume(forged)
     assert words in str(caught.value)
