@@ -6,6 +6,7 @@ import ctypes as c
 import json
 import random
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -273,11 +274,12 @@ def test_files_in_memory(probe: Probe, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="tells what of a file is resident")
-def test_what_loading_read_and_deciding_does_not_is_no_longer_resident(core: c.CDLL) -> None:
-    model = Core(core).load(BASE)
+def test_what_loading_read_and_deciding_does_not_is_no_longer_resident(core: c.CDLL, tmp_path: Path) -> None:
+    own = Path(shutil.copytree(BASE, tmp_path / "own"))  # which no other test's model has mapped
+    model = Core(core).load(own)
     with model.task("mute the speakers") as task:
         task.next()
-    large = max(BASE.iterdir(), key=lambda file: file.stat().st_size)
+    large = max(own.iterdir(), key=lambda file: file.stat().st_size)
     smaps = Path("/proc/self/smaps").read_text(encoding="utf-8")
     resident = re.findall(rf"{re.escape(str(large))}\n.*?^Rss: +(\d+) kB", smaps, re.MULTILINE | re.DOTALL)
     assert 0 < sum(map(int, resident)) * 1024 < large.stat().st_size / 2

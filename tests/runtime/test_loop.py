@@ -203,7 +203,7 @@ def test_calls_and_failures_are_bounded(runtime: Runtime) -> None:
 def test_a_fork_goes_on_alone_and_encodes_nothing(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     task = runtime.task(QUERY)
     task.call("find_file", {"name": "x"})
-    monkeypatch.setattr(OnnxEncoder, "_vectors", lambda *_: pytest.fail("encoded again"))
+    monkeypatch.setattr(Model, "begin", lambda *_: pytest.fail("encoded again"))
     fork = task.fork()
     before = state(task)
     assert state(fork) == before
