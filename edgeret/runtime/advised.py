@@ -52,7 +52,8 @@ def _advised(request: CoreRequest, history: History, options: DecideOptions) -> 
     best = candidates[0]
     floor = request.answer_with(best.tool, options)[0]
     among = f"the {len(mask)} candidates that a coverage of {coverage:.0%} needs"
-    reason = f"{why(step.parts, step.demonstrated)}, and the planner's advice (weight {reranking.weight:g}) on {among}"
+    parts = why(step.parts, step.demonstrated == 1)
+    reason = f"{parts}, and the planner's advice (weight {reranking.weight:g}) on {among}"
     refusal = None
     if not history.calls and best.tool == END:
         refusal = f"{NONE_FITS}: calling nothing is most probable"

@@ -19,7 +19,7 @@ from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import MAX_ASKED, DecideOptions
 from edgeret.runtime.ranking import Ranking
-from edgeret.runtime.reasons import BESIDE_TURNS, LEARNED, NONE_FITS, SURE, UNDEMONSTRATED, listed
+from edgeret.runtime.reasons import BESIDE_TURNS, BY_TOOLS, LEARNED, NONE_FITS, SURE, UNDEMONSTRATED, listed
 from edgeret.runtime.recalled import Asked, Recalled
 from edgeret.runtime.saved import check_choosable
 from edgeret.types import END, Candidate, Decision
@@ -137,7 +137,7 @@ class CoreRequest:
         return Decision(
             None if step.abstained else best,
             step.probability,
-            "heads" if step.demonstrated else "prior",
+            "heads" if step.demonstrated or step.parts & library.LEARNED else "prior",
             step.abstained == 1,
             _reason(step, best, alone, history, aside),
             Ranking(Candidate(best, step.probability), why.listed),
@@ -172,5 +172,5 @@ def why(parts: int, demonstrated: bool) -> str:
     """Why the most probable candidate is taken, by the parts that have a say."""
     beside = BESIDE_TURNS if parts & library.TURNS else ""
     if not demonstrated:
-        return UNDEMONSTRATED + beside
+        return (f"{BY_TOOLS}, and by {LEARNED}" if parts & library.LEARNED else UNDEMONSTRATED) + beside
     return f"most probable by {listed([name for part, name in _NAMES.items() if parts & part])}{beside}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -58,9 +59,18 @@ class Replayed:
         return self._loaded.tools
 
     def explained(self, compared: Sequence[str], end: float) -> Explained:
-        """What the parts say of these candidates."""
+        """What the parts say of these candidates. What was forgotten since counts as it did then, without its words."""
         numbers = [-1 if name == END else self._loaded.candidates.index(name) for name in compared]
-        return self._decided[0].explain(numbers, compared)
+        found, teacher = self._decided[0].explain(numbers, compared), self._loaded.teacher
+        if teacher is None or not any(one.learned and one.query for one in found.demonstrations):
+            return found
+        kept = {(plan.query, plan.calls) for plan in teacher.plans}
+        return found._replace(
+            demonstrations=tuple(
+                one if not one.learned or (one.query, one.calls) in kept else replace(one, query=None)
+                for one in found.demonstrations
+            )
+        )
 
     def floor(self, best: str) -> float:
         """How probable this answer had to be."""

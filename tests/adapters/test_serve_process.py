@@ -138,7 +138,7 @@ def test_a_socket_file_is_this_users_alone_and_outlives_a_crash(tiny_original: P
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ([], "give a bundle, or --tools T"), (["B", "--tools", "t"], "one of both"),
+        ([], "give a bundle, or --tools T"), (["B", "--tools", "t"], "one of these"),
         (["B", "--port", "99999"], "HOST:PORT"), (["B", "--port", "0"], "at least 1"),
         (["B", "--listen", "0.0.0.0:0"], "EDGERET_SERVE_TOKEN"), (["B", "--listen", "nowhere"], "127.0.0.1:8090"),
         (["B", "--socket", "/no/such/folder/s"], "there is no folder"), (["B", "--socket", "B/manifest"], "no socket"),

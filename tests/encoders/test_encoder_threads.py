@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from edgeret import host
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.reader import open_bundle
 from edgeret.encoders import load
@@ -19,7 +20,8 @@ from edgeret.encoders.providers import choose
 def test_an_int8_encoder_has_one_thread_unless_told_otherwise(
     tiny_original: Path, monkeypatch: pytest.MonkeyPatch, precision: str, given: int | None, expected: int
 ) -> None:
-    monkeypatch.setattr(load, "available_cpus", lambda: 5)
+    monkeypatch.setattr(host, "available_cpus", lambda: 5)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     bundle = open_bundle(tiny_original)
     spec = {**bundle.manifest.info["encoder"]["spec"], "precision": precision}
     hashes = {entry.role: entry.sha256 for entry in bundle.manifest.files}
