@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.ranking import ranked
 from edgeret.types import Alternative, Arguments, Candidate, Decision, Explanation
+
+if TYPE_CHECKING:
+    from edgeret.runtime.replayed import Replayed
 
 
 class Encoded(Protocol):
@@ -113,7 +116,12 @@ class Recalled:
     def explain(self, decision: Decision, instead: str | None) -> Explanation:
         """As `Decision.explain`."""
         from edgeret.runtime.explanation import explain
+
+        return explain(self.again(), decision, instead)
+
+    def again(self) -> Replayed:
+        """The same step, for more questions."""
         from edgeret.runtime.replayed import Replayed
 
         asked = *self._asked, self.history(), self._options, self._alone, self.candidates, self._known
-        return explain(Replayed(*asked), decision, instead)
+        return Replayed(*asked)

@@ -93,6 +93,8 @@ def jvm(core: CDLL, request: pytest.FixtureRequest) -> Jvm:
 @pytest.mark.parametrize(("kind", "how"), [*((kind, "folder") for kind in KINDS), ("few", "bytes"), ("many", "mapped")])
 def test_the_jvm_gives_every_number(jvm: Jvm, kind: str, how: str) -> None:
     requests, _, wanted = core_run.expected(json.loads((CONFORMANCE / f"{kind}.json").read_bytes()))
+    for line in wanted:
+        line.pop("votes", None)  # Java has no er_explain
     compare(answers(jvm, CONFORMANCE / kind, how, requests), wanted)
 
 

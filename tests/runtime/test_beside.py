@@ -120,7 +120,7 @@ def planned(bundle: Path, planner: Any, parameters: RerankParameters = ALWAYS) -
     """By the library, beside a planner."""
     held = load_bundle(bundle, LoadOptions())
     assert held.core is not None
-    make, kept, options, before = attrgetter("_make", "_kept", "_options", "_beside")(held)
+    make, kept, options, before = attrgetter("_make", "_kept", "options", "beside")(held)
     beside = Beside(before.encoder, LazyPlanner(lambda: planner, "fake"), parameters)
     return Runtime(Loaded(held.path, make, None, held.core, kept, options, beside))
 

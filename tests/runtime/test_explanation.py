@@ -6,16 +6,19 @@ import gc
 import json
 import weakref
 from dataclasses import replace
+from itertools import product
 from math import log
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 from conftest import TOOLS, build_tiny
+from python_reader import by_python
 
 import edgeret
 from edgeret import END, Call, Decision, Demonstration, InputError, Tool
+from edgeret.runtime.recalled import Recalled
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.votes import Asked, votes
 from edgeret_export.recipe import Recipe
 
 BUNDLES = ("tiny_original", "tiny_many", "tiny_tools", "tiny_cascade")
@@ -26,16 +29,18 @@ SHOWN = [
 ]
 
 
-@pytest.fixture(params=BUNDLES)
+@pytest.fixture(params=product(BUNDLES, (edgeret.load, by_python)), ids=lambda param: f"{param[0]}-{param[1].__name__}")
 def runtime(request: pytest.FixtureRequest) -> Runtime:
-    return edgeret.load(request.getfixturevalue(request.param), threads=1)
+    name, load = request.param
+    loaded: Runtime = load(request.getfixturevalue(name), threads=1)
+    return loaded
 
 
 def against(decision: Decision, one: str, other: str) -> float:
     """What all parts together say of one candidate against another, in nats."""
     moment = decision.why
-    asked = Asked(moment.request, moment.history(), moment.scorer, moment.learned, 0.0)
-    said = votes(asked, [one, other])
+    then = moment.again() if isinstance(moment, Recalled) else moment
+    said = then.explained([one, other], 0.0).votes
     parts = {vote.part for vote in said}
     return sum(vote.pull for vote in said if vote.pull is not None and vote.within not in parts)
 
@@ -163,7 +168,9 @@ def test_very_many_tools_that_a_search_narrowed_down_are_explained(tmp_path: Pat
 def test_decisions_that_are_kept_keep_no_request(runtime: Runtime) -> None:
     task = runtime.task(QUERY)
     decision = task.next()
-    kept = weakref.ref(decision.why.request)
+    why = decision.why
+    kept = attrgetter("_request")(why) if isinstance(why, Recalled) else weakref.ref(why.request)
+    assert kept() is not None
     listed = list(decision.candidates)
     explained = decision.explain()
     del task
