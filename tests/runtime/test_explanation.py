@@ -10,6 +10,7 @@ from itertools import product
 from math import log
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import TOOLS, build_tiny
@@ -38,7 +39,7 @@ def runtime(request: pytest.FixtureRequest) -> Runtime:
 
 def against(decision: Decision, one: str, other: str) -> float:
     """What all parts together say of one candidate against another, in nats."""
-    moment = decision.why
+    moment: Any = decision.why
     then = moment.again() if isinstance(moment, Recalled) else moment
     said = then.explained([one, other], 0.0).votes
     parts = {vote.part for vote in said}
@@ -168,7 +169,7 @@ def test_very_many_tools_that_a_search_narrowed_down_are_explained(tmp_path: Pat
 def test_decisions_that_are_kept_keep_no_request(runtime: Runtime) -> None:
     task = runtime.task(QUERY)
     decision = task.next()
-    why = decision.why
+    why: Any = decision.why
     kept = attrgetter("_request")(why) if isinstance(why, Recalled) else weakref.ref(why.request)
     assert kept() is not None
     listed = list(decision.candidates)
