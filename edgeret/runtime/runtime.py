@@ -66,8 +66,7 @@ class Runtime(Observed):
 
     @property
     def by_core(self) -> bool:
-        """Whether the C library decides. Python does of bundles that the library does not read, and once something was
-        learned."""
+        """Whether the C library decides. Python does where the library does not read a bundle."""
         return self._loaded.by_core is not None
 
     @property
