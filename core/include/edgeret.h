@@ -468,7 +468,7 @@ typedef struct {
     double learned_at;    /* seconds since 1970 */
 } er_plan_told;
 
-/* Tells of each plan that is stored, in no order; what is told lives for the call, which may not use the learner. */
+/* Tells of each plan that is stored, in no order; what is told lives for the call, which may use the learner. */
 ER_API er_status er_learned_plans(er_learner *, void (*tell)(void *context, const er_plan_told *), void *context, er_error *);
 
 /* Exactly one of these says what to forget. */

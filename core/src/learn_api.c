@@ -277,21 +277,47 @@ er_status er_learned(er_learner *learner, er_report *report, er_error *given)
     return ER_OK;
 }
 
+static bool copy_text(er_arena *arena, er_text from, er_text *to)
+{
+    char *at = from.length ? ER_TAKE(arena, char, from.length) : NULL;
+    if (at) memcpy(at, from.at, from.length);
+    *to = (er_text){at, from.length};
+    return at || !from.length;
+}
+
+/* A copy of all plans as they are told, NULL without memory. */
+static er_plan_told *copy_plans(const er_knowledge *s, er_arena *arena)
+{
+    er_plan_told *all = ER_TAKE(arena, er_plan_told, (size_t)s->plan_count + 1);
+    er_text *names = ER_TAKE(arena, er_text, (size_t)s->name_count + 1); /* each copied with the first plan that calls it */
+    if (!all || !names) return NULL;
+    for (uint32_t i = 0; i < s->plan_count; i++) {
+        const er_plan *plan = s->plans[i];
+        er_text *calls = ER_TAKE(arena, er_text, (size_t)plan->length + 1);
+        all[i] = (er_plan_told){plan->id, {0}, calls, plan->length, plan->source, plan->learned_at};
+        if (!calls || !copy_text(arena, plan->query, &all[i].query)) return NULL;
+        for (uint32_t k = 0; k < plan->length; k++) {
+            er_text *name = &names[plan->calls[k]];
+            if (!name->at && !copy_text(arena, s->names[plan->calls[k]], name)) return NULL;
+            calls[k] = *name;
+        }
+    }
+    return all;
+}
+
 er_status er_learned_plans(er_learner *learner, void (*tell)(void *, const er_plan_told *), void *context, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);
     if (!learner || !tell) return missing(error, learner ? "tell" : "learner");
-    er_text calls[ER_PLAN_CALLS];
+    er_arena arena = {.error = error};
     er_mutex_lock(&learner->lock);
-    const er_knowledge *s = learner->state;
-    for (uint32_t i = 0; i < s->plan_count; i++) {
-        const er_plan *plan = s->plans[i];
-        for (uint32_t k = 0; k < plan->length; k++) calls[k] = s->names[plan->calls[k]];
-        const er_plan_told told = {plan->id, plan->query, calls, plan->length, plan->source, plan->learned_at};
-        tell(context, &told);
-    }
+    const uint32_t count = learner->state->plan_count;
+    const er_plan_told *all = copy_plans(learner->state, &arena);
     er_mutex_unlock(&learner->lock);
-    return ER_OK;
+    /* Not under the lock: whoever is told may wait for a thread that waits for it, as one does that holds an interpreter. */
+    for (uint32_t i = 0; all && i < count; i++) tell(context, &all[i]);
+    er_give_back(&arena);
+    return all ? ER_OK : refused(error);
 }
 
 /* ---- Forgetting ---- */

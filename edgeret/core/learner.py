@@ -81,7 +81,6 @@ class Learner:
             found.append(Stored(plan.id, query, calls, SOURCES[plan.source], plan.learned_at))
 
         failure = Failure()
-        # The library tells under its lock: no thread that waits for that may have what this one needs to go on.
         if self._quick.er_learned_plans(self._handle, Tell(tell), None, c.byref(failure)):
             raise failed(failure)
         return found

@@ -37,6 +37,37 @@ sys.stdin.readline()
 """
 
 
+LISTING = """
+import sys, threading
+import edgeret
+runtime = edgeret.load(sys.argv[1], threads=1)
+runtime.learn([edgeret.Demonstration("d", words, (edgeret.Call("find_file"),)) for words in sys.argv[2:]])
+count = runtime.learned.count
+assert count > 20, count
+sys.setswitchinterval(1e-6)  # threads take turns within a listing
+def decide():
+    task = runtime.task(sys.argv[2])
+    task.call("find_file")
+    for _ in range(4000):
+        task.next()
+threads = [threading.Thread(target=decide) for _ in range(2)]
+for thread in threads:
+    thread.start()
+while any(thread.is_alive() for thread in threads):
+    assert len(runtime.learned.learner.plans()) == count
+for thread in threads:
+    thread.join()
+print("done")
+"""
+
+
+def test_plans_are_listed_while_others_decide_by_them(tiny: Path) -> None:
+    """Whoever lists them in Python may have to wait for a thread that decides."""
+    taught = [f"{one} the {other}" for one in WORDS[:8] for other in WORDS[10:18]]
+    command = [sys.executable, "-c", LISTING, str(tiny), *taught]
+    assert subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=True).stdout == "done\n"
+
+
 def test_eight_processes_that_learn_at_once_and_stay_open_are_all_kept(tiny: Path) -> None:
     command = [sys.executable, "-c", WRITER, str(tiny)]
     taught = [[f"{WORDS[i]} the {WORDS[10 + writer]}" for i in range(EACH)] for writer in range(WRITERS)]
