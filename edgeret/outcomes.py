@@ -276,7 +276,8 @@ def _of_object(value: Mapping[str, Any], depth: int, doubt: bool) -> Outcome:
         said = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), "")
         if said and _of_text(said, depth + 1, doubt) == "failed":
             return "failed"
-        if isinstance(value.get("detail"), list) and value["detail"] and "loc" in value["detail"][0]:
+        detail = value.get("detail")
+        if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) and "loc" in detail[0]:
             return "failed"
     payloads = [value[key] for key in _PAYLOADS if key in value]
     return _of_value(payloads[0], depth + 1, doubt) if len(payloads) == 1 else "worked"

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edgeret.outcomes import MOST_DECODED, outcome
@@ -56,6 +56,7 @@ def test_only_the_ends_of_a_long_text_are_read() -> None:
     assert outcome(json.dumps({"rows": ["x" * MOST_DECODED], "error": "no"})) == "worked"
 
 
+@example({"error": None, "errors": None, "detail": [None]})
 @given(st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(FAILING),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(
