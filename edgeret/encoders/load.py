@@ -31,27 +31,13 @@ def load_encoder(
     beside: Encoder | None = None,
     variant: Variant | None = None,
     compiled: bool = False,
-) -> Encoder:
-    """What `open_encoder` gives, tried on one text."""
-    encoder = open_encoder(bundle, choice, threads, static_tokens, beside, variant, compiled)
-    encoder.encode_query(_sample(bundle.manifest.info))
-    return encoder
-
-
-def open_encoder(
-    bundle: Bundle,
-    choice: Callable[[], ProviderChoice],
-    threads: int | None = None,
-    static_tokens: int | None = None,
-    beside: Encoder | None = None,
-    variant: Variant | None = None,
-    compiled: bool = False,
+    tried: bool = True,
 ) -> Encoder:
     """The bundle's encoder, or the `variant` that stands in for it, with so many CPU threads or as many as suit it. A
     graph is run by arithmetic of our own if it is to be `compiled` and can be; else by ONNX Runtime, which is asked for
     a `choice` of providers. A table takes over the tokenizer of the encoder `beside` it, which is made of the same
-    file. Raises BundleError, ProviderError, MissingExtraError, and InputError for `static_tokens`
-    beside graphs of their own lengths."""
+    file. It is `tried` on one text, unless whoever asks does that. Raises BundleError, ProviderError,
+    MissingExtraError, and InputError for `static_tokens` beside graphs of their own lengths."""
     where = f"{bundle.path} (encoder)"
     spec = _spec(bundle, where)
     tokenizer = bundle.read(roles.TOKENIZER)
@@ -64,6 +50,8 @@ def open_encoder(
             spec, where = variant.spec, f"{bundle.path} ({variant.name})"
         files = ((roles.ENCODER, 0),) if variant is None else variant.files
         encoder = _started(bundle, files, tokenizer, spec, choice, threads, static_tokens, compiled, where)
+    if tried:
+        encoder.encode_query(_sample(bundle.manifest.info))
     return encoder
 
 

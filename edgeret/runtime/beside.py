@@ -48,13 +48,19 @@ def _encoder(kept: KeptBundle, options: LoadOptions) -> WindowEncoder | None:
     own = variant is None and manifest.file(roles.ENCODER_ARRAYS) is not None
     if own and compiled and options.static_tokens is None:
         return None
-    from edgeret.encoders.load import open_encoder
+    from edgeret.encoders.load import load_encoder
     from edgeret.encoders.windows import WindowEncoder
 
     graphs = (roles.ENCODER,) if variant is None else tuple(role for role, _ in variant.files)
     choice = partial(choose, options.providers, options.allow_fallback, options.provider_options or {})
-    encoder = open_encoder(
-        kept.open((*graphs, roles.TOKENIZER)), choice, options.threads, options.static_tokens, None, variant, compiled
+    encoder = load_encoder(
+        kept.open((*graphs, roles.TOKENIZER)),
+        choice,
+        options.threads,
+        options.static_tokens,
+        variant=variant,
+        compiled=compiled,
+        tried=False,  # the library tries what encodes for it
     )
     assert isinstance(encoder, WindowEncoder)
     return encoder

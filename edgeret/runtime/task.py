@@ -322,12 +322,14 @@ class Task:
         from edgeret.runtime.searching import finder_of
 
         check_count("k", k)
-        likely, loaded, core = dict(self.candidates()), self._loaded, self._by_core
-        first = max(likely, key=lambda tool: likely[tool], default=None)
-        if not (
-            core.is_known(core.by_own()) if core is not None else loaded.components.head or loaded.anything_learned
-        ):
-            first = None
+        loaded, core = self._loaded, self._by_core
+        if core is not None:
+            step = core.by_own()
+            listed, known = core.ranked(step.values, None, self._history), core.is_known(step)
+        else:
+            listed, known = tuple(self.candidates()), loaded.components.head is not None or loaded.anything_learned
+        first = listed[0].tool if known and listed else None
+        likely = dict(listed)
         found = finder_of(loaded).hybrid(self._query, len(loaded.tools))
         return mixed([hit for hit in found if self._tools is None or hit.tool in self._tools], likely, first)[:k]
 

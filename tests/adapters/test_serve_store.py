@@ -18,6 +18,7 @@ import pytest
 from patience import PATIENCE_S
 from permuted import permute_heads
 from serves import process
+from two_versions import two_versions
 
 import edgeret
 from edgeret import BundleStore
@@ -33,11 +34,7 @@ NEW = {"name": "water_plants", "description": "Waters the plants"}
 @pytest.fixture
 def folder(tmp_path: Path, tiny_original: Path, tiny_many: Path) -> Path:
     """A store with "old", which is active, and "new"."""
-    store = BundleStore(tmp_path / "store", threads=1)
-    store.add(tiny_original, "old")
-    store.add(tiny_many, "new")
-    store.activate("old")
-    return store.folder
+    return two_versions(tmp_path / "store", tiny_original, tiny_many).folder
 
 
 def until(says: Any) -> None:

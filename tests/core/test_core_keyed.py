@@ -9,7 +9,7 @@ from ctypes import CDLL
 from pathlib import Path
 
 import pytest
-from binding import Core, CoreError, Model
+from binding import Core, CoreError, Model, Text
 from core_learning import Learner, OpenOptions
 from learned_states import plan
 from test_decisions import build_kind
@@ -104,7 +104,8 @@ def test_a_key_too_short_or_too_long_is_refused(model: Model, folder: Path, tmp_
 
 
 def test_a_caller_of_an_older_header_has_no_key(model: Model, tmp_path: Path) -> None:
-    handle, options = c.c_void_p(), OpenOptions(16, 5.0)
+    handle = c.c_void_p()
+    options = OpenOptions(OpenOptions.key.offset, 5.0, Text.of(b"short"))  # refused, should anybody read it
     path = str(tmp_path / "a.overlay").encode()
     model.core("er_learner_open", model.handle, path, c.byref(options), c.byref(handle))
     model.core.library.er_learner_close(handle)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from permuted import permute_heads
+from two_versions import two_versions
 
 import edgeret
 from edgeret import BundleStore
@@ -24,11 +25,7 @@ PATIENCE_S = 120
 @pytest.fixture
 def store(tmp_path: Path, tiny_original: Path, tiny_many: Path) -> BundleStore:
     """A store with the versions "old" and "new", of which the old one is active."""
-    store = BundleStore(tmp_path / "store", threads=1)
-    store.add(tiny_original, "old")
-    store.add(tiny_many, "new")
-    store.activate("old")
-    return store
+    return two_versions(tmp_path / "store", tiny_original, tiny_many)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from two_versions import two_versions
 
 from edgeret import BundleStore
 
@@ -46,11 +47,7 @@ def run(code: str, *arguments: object) -> str:
 @pytest.fixture
 def store(tmp_path: Path, tiny_original: Path, tiny_tools: Path) -> BundleStore:
     """A store with "old" and "new"; the old one is active."""
-    store = BundleStore(tmp_path / "store", threads=1)
-    store.add(tiny_original, "old")
-    store.add(tiny_tools, "new")
-    store.activate("old")
-    return store
+    return two_versions(tmp_path / "store", tiny_original, tiny_tools)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits on files are POSIX's")
