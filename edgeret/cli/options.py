@@ -188,8 +188,19 @@ def read_shown(arguments: argparse.Namespace, files: Sequence[str]) -> list[Tool
 def from_files(arguments: argparse.Namespace, files: Sequence[str]) -> Runtime:
     """A runtime of the tools in these files, in the place of a bundle; tells what is odd about their examples."""
     tools = read_shown(arguments, files)
+    _check_kept(arguments)
     arguments.bundle, arguments.overlay, arguments.examples = str(chosen_base(arguments)), False, None
     return _told(from_tools(tools, base=load_runtime(arguments)))
+
+
+def _check_kept(arguments: argparse.Namespace) -> None:
+    """Raises InputError for options about what is kept, where tools alone decide."""
+    named = "--overlay" if isinstance(getattr(arguments, "overlay", None), str | Path) else None
+    named = named or ("--overlay-key" if getattr(arguments, "overlay_key", None) is not None else None)
+    if named is not None:
+        raise InputError(
+            f"{named} goes with a bundle, and a file of tools keeps nothing; make a bundle with: edgeret-export build"
+        )
 
 
 def _told(runtime: Runtime) -> Runtime:
@@ -257,6 +268,7 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         raise InputError(f"{place}: no such file; give a bundle's folder, or a file of tools")
     of_tools = hasattr(arguments, "base") and place.is_file()
     if of_tools:
+        _check_kept(arguments)
         start = partial(from_tools, read_shown(arguments, [arguments.bundle]), base=chosen_base(arguments))
     elif getattr(arguments, "examples", None) is not None:
         raise InputError(
@@ -281,9 +293,9 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         trust=arguments.trust,
         overlay_key=chosen_key(arguments) if overlay is not None else None,
     )
-    asked, running = runtime.components.encoder.requested[0], runtime.components.encoder.providers[0]
-    if running != asked:
-        warn(f"asked for {asked}, running on {running}")
+    encoder = runtime.loaded.runs_beside
+    if encoder is not None and encoder.providers[0] != encoder.requested[0]:
+        warn(f"asked for {encoder.requested[0]}, running on {encoder.providers[0]}")
     return _told(runtime) if of_tools else runtime
 
 

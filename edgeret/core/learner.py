@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import os
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -130,7 +131,7 @@ def open_learner(model: Model, overlay: str | None, wait_s: float, key: bytes | 
     handle, failure = c.c_void_p(), Failure()
     secret = Text() if key is None else Text(key, len(key))
     options = LearnerOptions(c.sizeof(LearnerOptions), wait_s, secret, fold_after)
-    path = None if overlay is None else overlay.encode()
+    path = None if overlay is None else os.fsencode(overlay)
     call = model.library.whole.er_learner_open
     if call(model.handle, path, c.byref(options), c.byref(handle), c.byref(failure)):
         raise failed(failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import os
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from threading import Lock
@@ -208,7 +209,7 @@ def load_model(
     options.index = _INDEX.index(index)
     if outside is not None:
         options.encoder = c.addressof(outside.encoder)
-    if library.whole.er_load(folder.encode(), c.byref(options), c.byref(handle), c.byref(failure)):
+    if library.whole.er_load(os.fsencode(folder), c.byref(options), c.byref(handle), c.byref(failure)):
         raise failed(failure)
     return Model(library, handle, tiny, outside)
 

@@ -144,6 +144,8 @@ class CoreLearned:
 
     def forget_of(self, query: str | None, tool: str | None, id: int | None) -> int:
         """The same of plans with these words, or that call a tool, or of the one with an id."""
+        if not _is_text(query) or not _is_text(tool):
+            query, tool = "", None  # which no plan has
         with self._writing():
             if query is not None and query.strip():
                 return self.learner.forget(query=query)
@@ -208,6 +210,11 @@ class CoreLearned:
             oldest, _ = self._remembered.popleft()
             if (let := oldest()) is not None:
                 let.let_go()
+
+
+def _is_text(given: object) -> bool:
+    """Whether it can be in a file, if it is text."""
+    return not isinstance(given, str) or not any("\ud800" <= letter <= "\udfff" for letter in given)
 
 
 def _status(told: Report) -> str:

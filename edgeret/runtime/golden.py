@@ -118,9 +118,7 @@ def golden_decisions(runtime: Runtime) -> tuple[GoldenDecision, ...]:
 
 def _spec(loaded: Loaded) -> EncoderSpec:
     """Of what reads texts."""
-    if loaded.core is None:
-        return loaded.components.encoder.spec
-    beside = None if loaded.beside is None else loaded.beside.encoder
+    beside = loaded.runs_beside
     return loaded.core_encoder.spec if beside is None else beside.spec
 
 

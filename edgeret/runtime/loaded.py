@@ -23,7 +23,7 @@ from edgeret.core.learner import Learner as CoreLearner
 from edgeret.core.library import LIBRARY, Library
 from edgeret.core.model import Model, load_model
 from edgeret.core.outside import Outside
-from edgeret.encoders.base import SHARED_BY, EncoderSpec
+from edgeret.encoders.base import SHARED_BY, Encoder, EncoderSpec
 from edgeret.encoders.languages import read_languages
 from edgeret.errors import EdgeretError
 from edgeret.fields import get
@@ -249,6 +249,11 @@ class Loaded:
         return self.components.reranking if self.beside is None else self.beside.reranking
 
     @property
+    def runs_beside(self) -> Encoder | None:
+        """What encodes in the library's place; None where that reads texts itself."""
+        return self.components.encoder if self.core is None else self.beside and self.beside.encoder
+
+    @property
     def index_kind(self) -> str:
         """How tools are searched: "exact", or "hnsw" by the bundle's graph."""
         if self.core is None or self.options is None:
@@ -374,8 +379,7 @@ def _model(library: Library, kept: KeptBundle, options: LoadOptions, beside: Bes
     """The library's own reading of it, None where Python has to decide. Raises BundleError and InputError."""
     manifest, tiny = kept.manifest, options.profile == "tiny"
     small = manifest.file(roles.TABLE) is not None
-    wrong = (options.profile == "full" and small) or (tiny and not small and roles.STATIC not in manifest.info)
-    if wrong:
+    if (options.profile == "full" and small) or (tiny and not small and roles.STATIC not in manifest.info):
         return None
     threads = thread_budget(options.threads or min(SHARED_BY, thread_budget()))
     loss = None if options.profile == "full" else options.loss
@@ -385,11 +389,8 @@ def _model(library: Library, kept: KeptBundle, options: LoadOptions, beside: Bes
     if not model.encodes:
         return None
     # What the library has no use for, and Python may ask for later.
-    kept.verify([entry for role in _OTHERS if (entry := manifest.file(role)) is not None])
+    kept.verify([entry for role in (roles.ARGUMENTS, roles.EXEMPLARS) if (entry := manifest.file(role)) is not None])
     return model
-
-
-_OTHERS = (roles.ARGUMENTS, roles.EXEMPLARS)
 
 
 def _components(path: str | Path, options: LoadOptions, kept: KeptBundle | None, beside: Beside | None) -> Components:
