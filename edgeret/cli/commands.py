@@ -140,11 +140,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _with_tools_first(argv: list[str]) -> list[str]:
     """`select --tools tools.jsonl QUERY` as `select tools.jsonl QUERY`: argparse cannot leave out the first of two
-    words where options stand between them."""
-    if argv[:1] == ["select"] and "--tools" in argv[:-1]:
-        place = argv.index("--tools")
-        if argv[place + 1].endswith((".json", ".jsonl")):
-            return ["select", argv[place + 1], *argv[1:place], *argv[place + 2 :]]
+    words where options stand between them. So do the commands that have no such option, since one learns it here."""
+    if argv[:1] not in (["select"], ["search"], ["prompt"], ["plan"]):
+        return argv
+    for place, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if len(name) >= len("--to") and "--tools".startswith(name):  # argparse takes a clear beginning for the whole
+            after = place + 1 if equals else place + 2
+            value = value if equals else "".join(argv[place + 1 : after])
+            if value.endswith((".json", ".jsonl")):
+                return [argv[0], value, *argv[1:place], *argv[after:]]
     return argv
 
 

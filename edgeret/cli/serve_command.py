@@ -64,7 +64,7 @@ def add_serve_commands(commands: Any) -> None:
     serve = add_command(commands, "serve", "Decide for other programs, over HTTP on this machine.", _serve, _print)
     serve.description = _SERVE
     place = serve.add_mutually_exclusive_group()
-    place.add_argument("--port", type=positive, metavar="N", help="of this machine (default: 8090)")
+    place.add_argument("--port", type=_port, metavar="N", help="of this machine (default: 8090)")
     place.add_argument("--listen", metavar="HOST:PORT", help="or another address of it; others than this need a token")
     place.add_argument("--socket", metavar="PATH", help="or a socket file, which your user alone may open")
     add_token_options(serve, TOKEN_VARIABLE)
@@ -89,6 +89,12 @@ def add_serve_commands(commands: Any) -> None:
         )
         add_runtime_options(command)
         add_overlay_options(command)
+
+
+def _port(text: str) -> int:
+    if (port := positive(text)) > 65535:
+        raise argparse.ArgumentTypeError(f"must be at most 65535, found {port}")
+    return port
 
 
 def _serve(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -92,7 +92,7 @@ def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = Non
     """A runtime for these tools, made here and now of the encoder of another bundle, `base`: a folder, which is
     loaded with the `options` of `load`, or a runtime; None for the base that is installed (`base_path`). The tools' own
     words decide; `Runtime.learn` makes it better. Raises InputError for tools that cannot be used, and as `load`."""
-    if not isinstance(tools, Sequence) or not tools:
+    if not isinstance(tools, Sequence) or not tools or not all(isinstance(tool, Tool) for tool in tools):
         raise InputError("from_tools needs a list of at least one edgeret.Tool, as edgeret.read_tools gives them")
     if options.get("overlay", False) not in (False, None):
         raise InputError("from_tools takes no overlay, it keeps nothing; build a bundle of these tools to keep more")

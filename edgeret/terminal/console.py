@@ -36,23 +36,37 @@ class Parser(argparse.ArgumentParser):
     lab: Any = None
     """The commands that `add_lab` put away; whoever types one of them without `lab` is told of it."""
 
+    _given: Sequence[str] = ()
+
     def error(self, message: str) -> NoReturn:
         """Prints the line and exits with 2."""
+        if message.startswith("the following arguments are required"):
+            message += self._nearest_option(self._given) or self._missing_bundle(message)
         end = "" if message.endswith("?") else "."
         self.exit(2, f"{self.prog}: {message}{end} See: {self.prog} --help\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse's, but each command refuses what it does not know itself, and names its own option that is most
         alike: behind all commands it could be nobody's any more."""
+        self._given = sys.argv[1:] if args is None else list(args)
         arguments, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            hint = _quote_the_query(arguments, unknown)
-            own = [option[2:] for option in self._option_string_actions if option.startswith("--")]
-            for word in unknown:
-                if word.startswith("--") and not hint:
-                    hint = suggestion(word[2:].partition("=")[0], own).replace('"', '"--', 1)
+            hint = _quote_the_query(arguments, unknown) or self._nearest_option(unknown)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return arguments, unknown
+
+    def _nearest_option(self, words: Sequence[str]) -> str:
+        """The option that was meant by the first of the words that is like one and is none."""
+        own = [option[2:] for option in self._option_string_actions if option.startswith("--")]
+        names = [word[2:].partition("=")[0] for word in words if word.startswith("--")]
+        near = (suggestion(name, own) for name in names if not any(option.startswith(name) for option in own))
+        return next(filter(None, near), "").replace('"', '"--', 1)
+
+    def _missing_bundle(self, message: str) -> str:
+        """What to say where a query was taken for the bundle in front of it, as nothing that was given is a path."""
+        if not message.endswith(": QUERY") or any(Path(word).exists() for word in self._given):
+            return ""
+        return "; name a bundle's folder or a file of tools before it"
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:

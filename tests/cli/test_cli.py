@@ -158,6 +158,27 @@ def test_an_option_that_is_misspelt_is_told_by_the_command_that_has_it(
     assert "did you mean" not in refused(capsys, "edgeret", "select", tiny, "q", "-x")
 
 
+@pytest.mark.parametrize("command", ["select", "search", "plan", "prompt"])
+def test_a_file_of_tools_is_taken_as_select_takes_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    tools = tmp_path / "tools.jsonl"
+    tools.write_text('{"name": "play_music", "description": "Plays music."}\n', encoding="utf-8")
+    for option in (["--tools", str(tools)], [f"--tools={tools}"], ["--tool", str(tools)]):
+        assert cli.main([command, *option, "play music"]) == 0
+        assert "play_music" in capsys.readouterr().out
+
+
+def test_what_was_left_out_is_named(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    before = "name a bundle's folder or a file of tools before it"
+    for command in ("select", "search", "plan", "prompt"):
+        assert f"required: QUERY; {before}." in refused(capsys, "edgeret", command, "feed the cat")
+        assert before not in refused(capsys, "edgeret", command, tiny)
+    assert 'did you mean "--upstream"?' in refused(capsys, "edgeret", "gate", "--upstraem", "http://localhost:1")
+    assert "did you mean" not in refused(capsys, "edgeret", "gate", "--listen", "127.0.0.1:1")
+    assert "--port: must be at most 65535" in refused(capsys, "edgeret", "serve", tiny, "--port", "99999")
+
+
 def test_a_fallback_is_told(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
     assert cli.main(["select", str(tiny), "write a note", "--provider", "cuda", "--allow-fallback", "--json"]) == 0
     out, err = capsys.readouterr()

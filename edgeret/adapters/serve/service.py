@@ -11,6 +11,7 @@ from typing import Any
 from edgeret import BundleStore, Call, Demonstration, InputError, Runtime, Task, Tool, __version__, read_tool
 from edgeret.adapters.serve.kinds import MisfitError
 from edgeret.adapters.serve.sessions import Sessions
+from edgeret.quoting import quoted, suggestion
 
 Fields = Mapping[str, Any]
 
@@ -76,6 +77,7 @@ class Service:
                 return _decided(task, fields)
         if query is None:
             raise MisfitError("query", "is missing; it is the user's words")
+        _check_names(runtime, fields)
         return _decided(runtime.task(query, calls or (), tools=allowed), fields)
 
     def search(self, fields: Fields) -> dict[str, Any]:
@@ -105,6 +107,7 @@ class Service:
         """As `learn --json`. Raises OffError, InputError and OverlayError."""
         if not self._learns:
             raise OffError("learning is off; start it with --learn")
+        _check_names(self.runtime, fields)
         calls = tuple(call if isinstance(call, Call) else Call(call) for call in _calls(fields["calls"]))
         shown = Demonstration("served", fields["query"], calls)
         report = self.runtime.learn([shown], keep_words=fields.get("keep_words", True))
@@ -201,6 +204,19 @@ def _decided(task: Task, fields: Fields) -> dict[str, Any]:
     if fields.get("explain"):
         told["explanation"] = decision.explain().to_dict()
     return told
+
+
+def _check_names(runtime: Runtime, fields: Fields) -> None:
+    """Raises MisfitError for a tool that there is not: where the client named it, and how a client finds others. A
+    session's turn may name tools that it began with, so its task checks them."""
+    for name in ("calls", "allowed", "failed"):
+        for place, given in enumerate(fields.get(name, ())):
+            tool, within = (given, "") if isinstance(given, str) else (given["tool"], ".tool")
+            if tool not in runtime.tools:
+                near = suggestion(tool, runtime.tools)
+                raise MisfitError(
+                    f"{name}[{place}]{within}", f"unknown tool {quoted(tool)}; ask for tools to see all{near}"
+                )
 
 
 def _calls(given: Sequence[Any]) -> list[str | Call]:
