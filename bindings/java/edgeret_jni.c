@@ -8,7 +8,7 @@
 
 #include "edgeret.h"
 
-#define BINDING 2 /* moves together with Core.BINDING */
+#define BINDING 3 /* moves together with Core.BINDING */
 #define METHOD(type, name) JNIEXPORT type JNICALL Java_edgeret_Core_##name
 #define MODEL(handle) ((er_model *)(intptr_t)(handle))
 #define TASK(handle) ((er_task *)(intptr_t)(handle))
@@ -192,7 +192,7 @@ METHOD(void, free)(JNIEnv *env, jclass class, jlong model) { er_free(MODEL(model
 METHOD(jbyteArray, describe)(JNIEnv *env, jclass class, jlong model, jlongArray numbers)
 {
     er_error why = {0};
-    er_summary s;
+    er_summary s = {sizeof s};
     const er_status status = er_describe(MODEL(model), &s, &why);
     check(env, status, &why);
     if (status) return NULL;
@@ -219,48 +219,72 @@ METHOD(jlong, toolFind)(JNIEnv *env, jclass class, jlong model, jbyteArray name)
     return found;
 }
 
+/* Texts that are copied one by one: Android holds few local references at a time, and there may be thousands of tools. */
+typedef struct {
+    er_text *at;
+    size_t count;
+} copies;
+
+static void copy_all(JNIEnv *env, jobjectArray from, copies *to)
+{
+    const size_t count = (size_t)(*env)->GetArrayLength(env, from);
+    er_text *more = (*env)->ExceptionCheck(env) ? NULL : realloc(to->at, (to->count + count + 1) * sizeof *more);
+    if (!more) {
+        refuse(env, ER_NO_MEMORY, "no memory for so many texts; give fewer, or give the process more");
+        return;
+    }
+    to->at = more;
+    for (size_t k = 0; k < count && !(*env)->ExceptionCheck(env); k++) {
+        jbyteArray one = (*env)->GetObjectArrayElement(env, from, (jsize)k);
+        const size_t length = (size_t)(*env)->GetArrayLength(env, one);
+        jbyte *copy = room_for(env, length, 1);
+        if (copy) (*env)->GetByteArrayRegion(env, one, 0, (jsize)length, copy);
+        to->at[to->count++] = (er_text){(char *)copy, length};
+        (*env)->DeleteLocalRef(env, one);
+    }
+}
+
+static void give_copies(const copies *held)
+{
+    for (size_t i = 0; i < held->count; i++) free((void *)held->at[i].at);
+    free(held->at);
+}
+
+static er_change change_of(JNIEnv *env, copies *held, jobjectArray add, jobjectArray remove, jobjectArray replace)
+{
+    copy_all(env, add, held);
+    const size_t added = held->count;
+    copy_all(env, remove, held);
+    const size_t removed = held->count - added;
+    copy_all(env, replace, held);
+    return (er_change){.size = sizeof(er_change), .add = held->at, .add_count = added, .remove = held->at + added, .remove_count = removed,
+        .replace = held->at + added + removed, .replace_count = held->count - added - removed};
+}
+
 METHOD(jlong, withTools)(JNIEnv *env, jclass class, jlong model, jobjectArray add, jobjectArray remove, jobjectArray replace)
 {
     er_error why = {0};
     er_model *made = NULL;
-    jobjectArray const lists[] = {add, remove, replace};
-    size_t counts[3], count = 0, at = 0;
-    for (int i = 0; i < 3; i++) count += counts[i] = (size_t)(*env)->GetArrayLength(env, lists[i]);
-    taken *held = room_for(env, count, sizeof *held);
-    er_text *texts = room_for(env, count, sizeof *texts);
-    /* Copied one by one: Android holds few local references at a time, and there may be thousands of tools. */
-    for (int i = 0; i < 3 && held && texts; i++)
-        for (size_t k = 0; k < counts[i] && !(*env)->ExceptionCheck(env); k++, at++) {
-            jbyteArray one = (*env)->GetObjectArrayElement(env, lists[i], (jsize)k);
-            const size_t length = (size_t)(*env)->GetArrayLength(env, one);
-            jbyte *copy = room_for(env, length, 1);
-            if (copy) (*env)->GetByteArrayRegion(env, one, 0, (jsize)length, copy);
-            held[at] = (taken){NULL, copy, length};
-            texts[at] = text_of(held[at]);
-            (*env)->DeleteLocalRef(env, one);
-        }
-    if (!(*env)->ExceptionCheck(env)) {
-        const er_change change = {.size = sizeof change, .add = texts, .add_count = counts[0], .remove = texts + counts[0],
-            .remove_count = counts[1], .replace = texts + counts[0] + counts[1], .replace_count = counts[2]};
-        check(env, er_with_tools(MODEL(model), &change, &made, &why), &why);
-    }
-    for (size_t i = 0; held && i < at; i++) free(held[i].at);
-    free(texts);
-    free(held);
+    copies held = {0};
+    const er_change change = change_of(env, &held, add, remove, replace);
+    if (!(*env)->ExceptionCheck(env)) check(env, er_with_tools(MODEL(model), &change, &made, &why), &why);
+    give_copies(&held);
     return (jlong)(intptr_t)made;
 }
 
 /* ---- A task ---- */
 
 METHOD(jlong, begin)(JNIEnv *env, jclass class, jlong model, jbyteArray query, jfloatArray vector, jfloatArray tokens,
-    jintArray begins, jintArray ends, jintArray allowed, jlong after, jlong learner)
+    jintArray begins, jintArray ends, jintArray allowed, jobjectArray earlier, jint last, jlong learner)
 {
     er_error why = {0};
     er_task *task = NULL;
+    copies calls = {0};
+    if (earlier) copy_all(env, earlier, &calls);
     const taken words = take_bytes(env, query), tools = take_ints(env, allowed), whole = take_floats(env, vector);
     const taken rows = take_floats(env, tokens), firsts = take_ints(env, begins), lasts = take_ints(env, ends);
-    const er_begin_options options = {.size = sizeof options, .allowed = tools.at, .allowed_count = tools.length, .after = TASK(after),
-        .learner = LEARNER(learner)};
+    const er_begin_options options = {.size = sizeof options, .allowed = tools.at, .allowed_count = tools.length, .earlier = calls.at,
+        .earlier_count = calls.count, .last_count = (size_t)last, .learner = LEARNER(learner)};
     const er_encoding encoding = {.size = sizeof encoding, .vector = whole.at, .tokens = rows.at, .begins = firsts.at, .ends = lasts.at,
         .count = (uint32_t)firsts.length, .dimension = (uint32_t)whole.length};
     /* Where tools are given, and none among them, `allowed` is not NULL, and the library says so. */
@@ -273,13 +297,14 @@ METHOD(jlong, begin)(JNIEnv *env, jclass class, jlong model, jbyteArray query, j
     give_floats(env, whole);
     give_ints(env, tools);
     give_bytes(env, words);
+    give_copies(&calls);
     return (jlong)(intptr_t)task;
 }
 
 METHOD(jbyteArray, next)(JNIEnv *env, jclass class, jlong task, jboolean heads, jdouble least, jdouble risk, jdoubleArray numbers)
 {
     er_error why = {0};
-    er_decision d;
+    er_decision d = {sizeof d};
     const er_next_options options = {.size = sizeof options, .policy = heads ? ER_HEADS : ER_AUTO, .min_probability = least, .risk = risk};
     const er_status status = er_next(TASK(task), &options, &d, &why);
     check(env, status, &why);
@@ -417,7 +442,7 @@ static jdouble report(JNIEnv *env, const er_report *r, jlongArray numbers)
 METHOD(jdouble, learned)(JNIEnv *env, jclass class, jlong learner, jlongArray numbers)
 {
     er_error why = {0};
-    er_report r = {0};
+    er_report r = {sizeof r};
     check(env, er_learned(LEARNER(learner), &r, &why), &why);
     return (*env)->ExceptionCheck(env) ? 0 : report(env, &r, numbers);
 }
@@ -425,7 +450,7 @@ METHOD(jdouble, learned)(JNIEnv *env, jclass class, jlong learner, jlongArray nu
 METHOD(jdouble, learn)(JNIEnv *env, jclass class, jlong task, jint source, jboolean without_words, jlongArray numbers)
 {
     er_error why = {0};
-    er_report r = {0};
+    er_report r = {sizeof r};
     const er_learn_options options = {.size = sizeof options, .source = (er_source)source, .without_words = without_words};
     check(env, er_learn(TASK(task), &options, &r, &why), &why);
     return (*env)->ExceptionCheck(env) ? 0 : report(env, &r, numbers);
@@ -468,7 +493,7 @@ METHOD(jint, forget)(JNIEnv *env, jclass class, jlong learner, jbyteArray query,
     const int64_t one = id;
     const taken words = take_bytes(env, query), name = take_bytes(env, tool);
     const er_forget_options options = {.size = sizeof options, .query = text_of(words), .tool = text_of(name),
-        .id = query || tool || everything ? NULL : &one, .everything = everything};
+        .ids = &one, .id_count = !query && !tool && !everything, .everything = everything};
     if (!(*env)->ExceptionCheck(env)) check(env, er_forget(LEARNER(learner), &options, &count, &why), &why);
     give_bytes(env, name);
     give_bytes(env, words);

@@ -51,7 +51,7 @@ EXPORT("free_model") void js_free(er_model *model) { er_free(model); }
 /* tools, labels, dimension, stages, encodes; the hash's place and length. */
 EXPORT("describe") int js_describe(const er_model *model)
 {
-    er_summary s;
+    er_summary s = {sizeof s};
     if (er_describe(model, &s, &failure)) return (int)failure.status;
     const double told[] = {s.tools, s.labels, s.dimension, s.stages, s.encodes, (double)(uintptr_t)s.content_hash.at,
         (double)s.content_hash.length, (double)s.bytes};
@@ -75,7 +75,7 @@ EXPORT("tool_find") double js_tool_find(const er_model *model, const char *at, s
 
 EXPORT("begin") er_task *js_begin(const er_model *model, const char *at, size_t length, const uint32_t *allowed, size_t count)
 {
-    const er_begin_options options = {sizeof options, allowed, count};
+    const er_begin_options options = {.size = sizeof options, .allowed = allowed, .allowed_count = count};
     er_task *task = NULL;
     er_begin(model, (er_text){at, length}, allowed ? &options : NULL, &task, &failure);
     return task;
@@ -86,7 +86,7 @@ EXPORT("next") int js_next(er_task *task, int policy, double min_probability, do
 {
     const er_next_options options = {
         .size = sizeof options, .policy = (er_policy)policy, .min_probability = min_probability, .risk = risk};
-    er_decision d;
+    er_decision d = {sizeof d};
     if (er_next(task, &options, &d, &failure)) return (int)failure.status;
     const double told[] = {d.tool_number, d.probability, d.reason, d.abstained, d.confirm, d.named, d.stage, d.demonstrated, d.floor};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) numbers[i] = told[i];

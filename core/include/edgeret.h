@@ -3,7 +3,7 @@
    Load a bundle, begin a task with the user's words, ask what comes next, run it, say so, ask again:
 
        er_error why = {0};
-       er_model *model; er_task *task; er_decision next;
+       er_model *model; er_task *task; er_decision next = {sizeof next};
        if (er_load("desktop", NULL, &model, &why)) return puts(why.text), 1;
        if (er_begin(model, ER_TEXT("mute the speakers"), NULL, &task, &why)) return puts(why.text), 1;
        while (!er_next(task, NULL, &next, &why) && next.tool_number != ER_END) {
@@ -16,9 +16,10 @@
    Five rules hold everywhere. Handles are opaque; a model may be shared by threads, a task belongs to one at a time. The
    caller owns all memory that is filled; where a list is filled, `count` is how many there is room for, and then how many
    there are in all, which may be more: read the smaller of the two. NULL with 0 asks for the number alone. A text is UTF-8
-   with its length, and what the library hands out lives as long as the handle that it came from. An options struct begins
-   with its size, so that it can grow; NULL, and zeros behind the size, mean all defaults. A failure is a status, and one
-   line in `er_error`, which may be NULL, that says what is wrong and how to go on; a handle that was asked for is NULL then.
+   with its length, and what the library hands out lives as long as the handle that it came from. A struct that may grow begins
+   with its size, which the caller sets, of options and of answers alike: `er_decision next = {sizeof next};`. Options that are
+   NULL, and zeros behind their size, mean all defaults. A failure is a status, and one line in `er_error`, which may be NULL,
+   that says what is wrong and how to go on; a handle that was asked for is NULL then.
 
    docs/FORMAT.md defines what a bundle is and every number that is computed from it. */
 
@@ -148,6 +149,7 @@ ER_API er_status er_list(
 ER_API void er_free(er_model *); /* NULL is fine; running tasks hold what they need of it */
 
 typedef struct {
+    size_t size;          /* sizeof(er_summary) */
     er_text content_hash; /* 64 hex digits */
     uint32_t tools;
     uint32_t labels;      /* that demonstrations call, and the end of a plan among them; 0 from tools alone */
@@ -198,16 +200,15 @@ ER_API er_status er_tool_vectors(const er_model *, uint32_t tool, float *room, s
 enum { ER_END = -1 }; /* in the place of a tool's number: the plan is over, or before any call, nothing fits */
 
 typedef struct {
-    size_t size;
+    size_t size;             /* sizeof(er_begin_options) */
     const uint32_t *allowed; /* the only tools that may be chosen; NULL with 0: all */
     size_t allowed_count;
-    const er_task *after;    /* the turn before, in a conversation (below); NULL: the words stand alone */
+    const er_text *earlier;  /* (earlier_count): of a later turn of a conversation (below), the tools that all turns before called, */
+    size_t earlier_count;    /* oldest first; not NULL with 0: they called none. NULL: the words stand alone */
+    size_t last_count;       /* how many of these the latest turn called that called any */
     er_learner *learner;     /* whose knowledge decides, too, and grows by er_learn (below); NULL: the bundle alone */
     double (*clock)(void *context); /* seconds since some time, for er_times; NULL: nobody asks where time goes */
     void *clock_context;     /* is handed to it, from whichever thread uses the task or a fork of it */
-    const er_text *earlier;  /* (earlier_count): in the place of `after`, where its task is gone: tools that all turns before */
-    size_t earlier_count;    /* called, oldest first; not NULL with 0: they called none */
-    size_t last_count;       /* how many of these the latest turn called that called any */
 } er_begin_options;
 
 /* Reads the user's words, at most 20,000 characters, once for all steps. Where a bundle has a small encoder in front, the
@@ -251,8 +252,6 @@ typedef struct {
     er_seconds *seconds;    /* where it writes what er_times tells; NULL: nowhere */
 } er_next_options;
 
-#define ER_NEXT_OPTIONS {sizeof(er_next_options), ER_AUTO, 0.0, 0.0, 0, NULL, 0, NULL}
-
 /* Why a decision is as it is. */
 typedef enum {
     ER_PROBABLE = 0,     /* the most probable one */
@@ -266,6 +265,7 @@ typedef enum {
 enum { ER_BY_TOOLS = 1, ER_BY_HEAD = 2, ER_BY_GRAPH = 4, ER_BY_DEMONSTRATIONS = 8, ER_BY_LEARNED = 16, ER_BY_TURNS = 32 };
 
 typedef struct {
+    size_t size;         /* sizeof(er_decision) */
     int32_t tool_number; /* ER_END where nothing is to be called */
     er_text tool;        /* its name, empty where nothing is to be called */
     double probability;  /* of the best candidate, calibrated */
@@ -280,7 +280,6 @@ typedef struct {
     int32_t best_number; /* its number, ER_END for the end */
     uint32_t parts;      /* ER_BY_TOOLS and the like: the tools' own words; head, graph and stored steps (sections 7 and 8); what
                             was learned on this device; and earlier turns */
-    int64_t learned;     /* plans that were learned until then have ids below this; 0: none was, or no learner was asked */
 } er_decision;
 
 /* What comes next. Allocates nothing, but where a request is handed from the small encoder to the bundle's own. */
@@ -384,24 +383,17 @@ ER_API void er_end(er_task *);                                 /* NULL is fine *
 
 /* ---- Conversations ----
 
-   Users go on: "and mail it to Jonas", "no, to Ana", "thanks". Such a turn says little alone. Begin it `after` the task of
-   the turn before, and it is a task like any other, with a history of its own:
+   Users go on: "and mail it to Jonas", "no, to Ana", "thanks". Such a turn says little alone. Begin it with the calls that
+   `earlier` turns made, and it is a task like any other, with a history of its own:
 
-       er_task *turn = NULL, *next;
-       while (heard(&words)) {
-           er_begin_options options = {sizeof options, .after = turn};
-           if (er_begin(model, words, &options, &next, &why)) return puts(why.text), 1;
-           er_end(turn);
-           turn = next;
-           …er_next, er_call, as always…
-       }
-       er_end(turn);
+       const er_text found = ER_TEXT("find_file");
+       er_begin_options options = {.size = sizeof options, .earlier = &found, .earlier_count = 1, .last_count = 1};
+       if (er_begin(model, ER_TEXT("and mail it to Jonas"), &options, &task, &why)) return puts(why.text), 1;
 
-   The new task copies what it looks back to (section 9.1): the latest 32 calls of all turns before, and those of the latest
-   turn that made any. So the other one may end, or be begun after once more where the user takes a turn back. Each turn
-   is encoded once, and by the bundle's own encoder: the small one in front decides a first turn alone. Its model may be
-   another one than before, as er_with_tools made it: calls are known by their tools' names. Tools that may be chosen
-   are told anew each time. Who goes on behind a restart, or takes turns back, names the `earlier` calls. */
+   The caller keeps them, over restarts if it likes, and drops the last ones where the user takes a turn back. What counts
+   of them is copied (section 9.1): the latest 32, and of these the ones of the latest turn that made any. Each turn is encoded
+   once, by the bundle's own encoder: the small one in front decides a first turn alone. Calls are known by their tools'
+   names, so the model may be another one than before, as er_with_tools made it. Tools that may be chosen are told anew. */
 
 /* ---- Learning ----
 
@@ -420,11 +412,13 @@ ER_API void er_end(er_task *);                                 /* NULL is fine *
    encoder in front, which learns nothing, decides as before a task that began when nothing was learned. */
 
 typedef struct {
-    size_t size;
+    size_t size;   /* sizeof(er_learner_options) */
     double wait_s; /* for another writer to end; 10 if 0 */
     er_text key;   /* this device's secret, 16 to 1,024 bytes: an overlay of another one, or altered without it, is refused
                       (FORMAT.md 15.7); at NULL: overlays are bound to nobody */
     uint32_t fold_after; /* plans that are added before the file is written anew, which can be read faster; 256 if 0 */
+    const void *bytes;   /* (byte_count): in the place of a file, an overlay that the caller keeps, as er_learner_bytes told of */
+    size_t byte_count;   /* it; read before this returns. What is learned then is for er_learner_bytes to tell */
 } er_learner_options;
 
 /* Goes on where an overlay (section 15) left off, which is made with the first plan where it is not there; with NULL what is
@@ -438,6 +432,7 @@ ER_API void er_learner_close(er_learner *); /* NULL is fine; running tasks hold 
 ER_API const er_model *er_learner_model(const er_learner *);
 
 typedef struct {
+    size_t size;      /* sizeof(er_report) */
     uint32_t stored;  /* plans, in all */
     int32_t used;     /* 0 while what was learned does worse than the bundle alone, and is left aside */
     double gain;      /* nats a plan over the bundle, of the last ten or so */
@@ -476,9 +471,9 @@ typedef struct {
     size_t size;
     er_text query;      /* plans with these words, whatever their case and spaces */
     er_text tool;       /* plans that call it */
-    const int64_t *id;  /* this one, or */
+    const int64_t *ids; /* (id_count): plans with these */
+    size_t id_count;
     int32_t everything; /* 1 */
-    uint32_t id_count;  /* so many; 0 is 1 */
 } er_forget_options;
 
 /* Forgets plans and all that they taught: what is left is learned anew, in a millisecond a plan. `count`: how many there

@@ -119,17 +119,6 @@ bool er_check_query(er_arena *arena, er_text query, er_points *points)
     return er_refuse(arena->error, ER_BAD_INPUT, "query: empty; give the user's words");
 }
 
-/* Options of this library's size: what a caller of an older header lacks is zeros. */
-static bool take_options(const er_begin_options *given, er_begin_options *own, er_error *error)
-{
-    memset(own, 0, sizeof *own);
-    if (!given) return true;
-    if (given->size < offsetof(er_begin_options, after))
-        return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_begin_options)", given->size);
-    memcpy(own, given, given->size < sizeof *own ? given->size : sizeof *own);
-    return true;
-}
-
 static bool take_allowed(er_task *task, const er_begin_options *options)
 {
     const er_names *names = (task->model->has_full ? &task->model->full : &task->model->small)->names;
@@ -182,7 +171,7 @@ static er_status start(const er_model *model, er_text query, const er_encoding *
     if (!made) return missing(error, "the place for the task");
     *made = NULL;
     if (!model) return missing(error, "model");
-    if (!take_options(given_options, &options, error)) return error->status;
+    if (!er_options(&options, sizeof options, given_options, offsetof(er_begin_options, earlier), "er_begin_options", error)) return error->status;
     er_arena arena = {.error = error};
     er_task *task = ER_TAKE(&arena, er_task, 1);
     if (!task) return er_give_back(&arena), ER_NO_MEMORY;
@@ -192,18 +181,14 @@ static er_status start(const er_model *model, er_text query, const er_encoding *
     er_watch_on(&task->watch);
     if (!er_check_query(&task->arena, query, &task->query)) return drop(task, error);
     if ((options.allowed || options.allowed_count) && !take_allowed(task, &options)) return drop(task, error);
-    if (options.after && options.earlier)
-        return er_refuse(error, ER_BAD_INPUT, "after and earlier both say what came before; give one of them"), drop(task, error);
     if (!options.earlier && options.earlier_count)
         return er_refuse(error, ER_BAD_INPUT, "earlier is NULL, but earlier_count is %zu", options.earlier_count), drop(task, error);
-    const bool later = options.after || options.earlier;
-    task->first = model->has_small && model->has_full && !task->allowed && !encoding && !later && model->cascade_least <= 1.0;
+    task->first = model->has_small && model->has_full && !task->allowed && !encoding && !options.earlier && model->cascade_least <= 1.0;
     if (options.learner) {
         task->learner = er_learner_held(options.learner);
         task->first = task->first && !er_recall_counts(options.learner);
     }
     const er_stage *stage = task->first || !model->has_full ? &model->small : &model->full;
-    if (options.after && !er_turn_after(&task->arena, options.after, model, stage->names, &task->turn)) return drop(task, error);
     if (options.earlier && !er_turn_of(&task->arena, options.earlier, options.earlier_count, options.last_count, model, stage->names, &task->turn))
         return drop(task, error);
     task->read = er_read_query(model, stage, &task->query, encoding, task->allowed, task, error);
@@ -362,10 +347,7 @@ er_status er_undo(er_task *task, er_error *given)
 
 bool er_take_next(const er_next_options *given, er_next_options *own, er_error *error)
 {
-    *own = (er_next_options)ER_NEXT_OPTIONS;
-    if (given && given->size < offsetof(er_next_options, own))
-        return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_next_options)", given->size);
-    if (given) memcpy(own, given, given->size < sizeof *own ? given->size : sizeof *own);
+    if (!er_options(own, sizeof *own, given, offsetof(er_next_options, own), "er_next_options", error)) return false;
     if (own->policy != ER_AUTO && own->policy != ER_HEADS)
         return er_refuse(error, ER_BAD_INPUT, "policy is %d; ER_AUTO and ER_HEADS are there", (int)own->policy);
     return (own->min_probability <= 1.0 && (own->risk == 0.0 || (own->risk >= 0.005 && own->risk <= 0.5))) ||
@@ -378,9 +360,12 @@ er_status er_next(er_task *task, const er_next_options *given_options, er_decisi
     if (!task) return missing(error, "task");
     if (!decision) return missing(error, "decision");
     er_next_options options;
+    er_decision found;
+    if (!er_sized(decision, sizeof *decision, "er_decision", error)) return error->status;
     if (!er_take_next(given_options, &options, error)) return error->status;
     er_watch_on(&task->watch);
-    if (!er_decide(task, &options, decision, error)) return error->status;
+    if (!er_decide(task, &options, &found, error)) return error->status;
+    er_fill(decision, &found, sizeof found);
     er_lap(&task->watch, ER_AT_DECIDE);
     task->listed = task->read->request.n;
     size_t count = options.probability_count;

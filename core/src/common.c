@@ -155,6 +155,29 @@ er_shown er_show(er_text text)
     return shown;
 }
 
+bool er_sized(const void *room, size_t least, const char *type, er_error *error)
+{
+    const size_t size = *(const size_t *)room;
+    return size >= least || er_refuse(error, ER_BAD_INPUT, "size is %zu; set it to sizeof(%s)", size, type);
+}
+
+bool er_options(void *own, size_t size, const void *given, size_t least, const char *type, er_error *error)
+{
+    memset(own, 0, size);
+    if (!given) return true;
+    if (!er_sized(given, least, type, error)) return false;
+    const size_t told = *(const size_t *)given;
+    memcpy(own, given, told < size ? told : size);
+    return true;
+}
+
+void er_fill(void *room, const void *found, size_t size)
+{
+    const size_t told = *(const size_t *)room;
+    memcpy(room, found, told < size ? told : size);
+    *(size_t *)room = told;
+}
+
 bool er_points_of(er_arena *arena, er_text text, er_points *found)
 {
     if (text.length > UINT32_MAX / 8) return er_refuse(arena->error, ER_BAD_INPUT, "a text of %zu bytes is too long", text.length);

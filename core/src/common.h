@@ -44,6 +44,15 @@ bool er_refuse(er_error *, er_status, const char *format, ...) __attribute__((fo
 /* What a function of the header tells its failure to: the caller's, or `own` where NULL was given. Holds none yet. */
 er_error *er_clear(er_error *given, er_error *own);
 
+/* ---- Structs that begin with their size ---- */
+
+/* A caller's options as this library has them, (size): zeros where a caller of an older header has none, or no options.
+   False, in words, where fewer bytes are there than any header had. */
+bool er_options(void *own, size_t size, const void *given, size_t least, const char *type, er_error *);
+/* Whether what is to be filled has a size, and as much of what was found, (size), as the caller's header knows. */
+bool er_sized(const void *room, size_t least, const char *type, er_error *);
+void er_fill(void *room, const void *found, size_t size);
+
 /* A text of a stranger, cut and with everything that a terminal would obey made visible, for a message. */
 typedef struct {
     char at[160];

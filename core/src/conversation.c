@@ -26,43 +26,11 @@ static er_turn *room(er_arena *arena, const er_names *names)
     return turn->alone && turn->onward && turn->scores && turn->marks && turn->places && turn->made ? turn : NULL;
 }
 
-/* The latest ones of what is there and what comes behind it. */
-static void add(er_earlier *earlier, const int32_t *places, uint32_t count)
+/* Behind what is there, of which the oldest one makes room. */
+static void add(er_earlier *earlier, int32_t place)
 {
-    for (uint32_t i = count > ER_MOST_EARLIER ? count - ER_MOST_EARLIER : 0; i < count; i++) {
-        if (earlier->count == ER_MOST_EARLIER) memmove(earlier->at, earlier->at + 1, --earlier->count * sizeof *earlier->at);
-        earlier->at[earlier->count++] = places[i];
-    }
-}
-
-/* Where one model's names stand among those of another, which may have other tools. */
-static void move(er_earlier *earlier, const er_task *before, const er_model *model, const er_names *names)
-{
-    for (uint32_t i = 0; i < earlier->count; i++) {
-        if (earlier->at[i] < 0) continue;
-        int64_t tool = before->read->request.names->tools[earlier->at[i]];
-        if (before->model != model) tool = er_held_find(model, before->model->tools[tool].name);
-        earlier->at[i] = tool < 0 ? -1 : (int32_t)names->places[tool];
-    }
-}
-
-bool er_turn_after(er_arena *arena, const er_task *before, const er_model *model, const er_names *names, er_turn **made)
-{
-    er_turn *turn = room(arena, names);
-    if (!turn) return false;
-    if (before->turn) {
-        turn->all = before->turn->all;
-        turn->last = before->turn->last;
-    }
-    add(&turn->all, before->places, before->history.count);
-    if (before->history.count) {
-        turn->last.count = 0;
-        add(&turn->last, before->places, before->history.count);
-    }
-    move(&turn->all, before, model, names);
-    move(&turn->last, before, model, names);
-    *made = turn;
-    return true;
+    if (earlier->count == ER_MOST_EARLIER) memmove(earlier->at, earlier->at + 1, --earlier->count * sizeof *earlier->at);
+    earlier->at[earlier->count++] = place;
 }
 
 bool er_turn_of(er_arena *arena, const er_text *calls, size_t count, size_t last, const er_model *model, const er_names *names, er_turn **made)
@@ -74,8 +42,8 @@ bool er_turn_of(er_arena *arena, const er_text *calls, size_t count, size_t last
         if (!calls[i].at) return er_refuse(arena->error, ER_BAD_INPUT, "earlier: call %zu has no name", i + 1);
         const int64_t tool = er_held_find(model, calls[i]);
         const int32_t place = tool < 0 ? -1 : (int32_t)names->places[tool];
-        add(&turn->all, &place, 1);
-        if (i >= count - last) add(&turn->last, &place, 1);
+        add(&turn->all, place);
+        if (i >= count - last) add(&turn->last, place);
     }
     *made = turn;
     return true;

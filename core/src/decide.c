@@ -62,7 +62,6 @@ static void fill(const er_task *task, uint32_t best, er_reason reason, double fl
         .best = tool < 0 ? ER_TEXT("<end>") : task->model->tools[tool].name,
         .best_number = tool,
         .parts = parts_of(task),
-        .learned = task->work.known.learned,
     };
     if (decision->tool_number < 0) return;
     decision->tool = task->model->tools[tool].name;

@@ -280,7 +280,7 @@ er_status er_explain(er_task *task, const int32_t *candidates, size_t count, er_
 {
     er_error own, *error = er_clear(given, &own);
     if (!task || !told || !candidates) return er_refuse(error, ER_BAD_INPUT, "%s is NULL", task ? told ? "candidates" : "the place for the explanation" : "task"), ER_BAD_INPUT;
-    if (told->size < sizeof *told) return er_refuse(error, ER_BAD_INPUT, "size is %zu; set it to sizeof(er_explanation)", told->size), ER_BAD_INPUT;
+    if (!er_sized(told, sizeof *told, "er_explanation", error)) return error->status;
     if (!count || count > ER_MOST_COMPARED) return er_refuse(error, ER_BAD_INPUT, "%zu candidates; name 1 to %d", count, ER_MOST_COMPARED), ER_BAD_INPUT;
     if (!task->listed) return er_refuse(error, ER_BAD_INPUT, "nothing was decided since the last call; ask er_next first"), ER_BAD_INPUT;
     const size_t size = told->size;

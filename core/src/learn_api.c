@@ -72,11 +72,12 @@ er_status er_learner_open(const er_model *model, const char *path, const er_lear
     if (!made) return missing(error, "the place for the learner");
     *made = NULL;
     if (!model) return missing(error, "model");
-    if (options && options->size < sizeof options->size) return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_learner_options)", options->size), ER_BAD_INPUT;
-    er_learner_options own_options = {0}; /* what a caller of an older header lacks is zeros */
-    if (options) memcpy(&own_options, options, options->size < sizeof own_options ? options->size : sizeof own_options);
+    er_learner_options own_options;
+    if (!er_options(&own_options, sizeof own_options, options, sizeof options->size, "er_learner_options", error)) return error->status;
     const double wait_s = own_options.wait_s;
     const er_text secret = own_options.key.at ? own_options.key : (er_text){NULL, 0};
+    const er_text bytes = {own_options.bytes, own_options.byte_count};
+    if ((path && bytes.at) || (bytes.length && !bytes.at)) return er_refuse(error, ER_BAD_INPUT, "%s; name a file or give bytes", path ? "a file and bytes both hold an overlay" : "bytes is NULL"), ER_BAD_INPUT;
     if (path && !path[0]) return er_refuse(error, ER_BAD_INPUT, "the overlay's path is empty; NULL is for none"), ER_BAD_INPUT;
     if (!(wait_s >= 0.0 && wait_s <= 1e6)) return er_refuse(error, ER_BAD_INPUT, "wait_s is %g; seconds from 0 on", wait_s), ER_BAD_INPUT;
     if (secret.at && (secret.length < ER_LEAST_KEY || secret.length > ER_MOST_KEY))
@@ -96,7 +97,7 @@ er_status er_learner_open(const er_model *model, const char *path, const er_lear
         fine = key != NULL;
         if (fine) er_key_of(secret, key), learner->key = key;
     }
-    if (fine && path) fine = er_learner_read(learner, error);
+    if (fine && (path || bytes.at)) fine = er_learner_read(learner, bytes, error);
     else if (fine && !(learner->state = er_knowledge_new(&learner->shown, ++learner->serials)))
         fine = er_refuse(error, ER_NO_MEMORY, "no memory to learn");
     learner->arena.error = NULL;
@@ -218,19 +219,22 @@ static void report_of(er_learner *learner, er_report *report, int64_t id)
     er_mutex_lock(&learner->lock);
     const er_knowledge *s = learner->state;
     const uint64_t plans = s->plan_count, rows = s->rows, d = s->dimension;
-    *report = (er_report){.stored = s->plan_count, .used = !s->muted, .gain = s->judged > 0 ? s->gained / s->judged : 0.0, .id = id};
-    if (plans) report->bytes = plans * (2 * d + 32) + 4 * (s->steps - plans) + s->steps * ER_KEPT * 6 + rows * (4 * d + 16 + 4 * (ER_COUNTS + 2 * rows)) + 24;
+    er_report found = {.stored = s->plan_count, .used = !s->muted, .gain = s->judged > 0 ? s->gained / s->judged : 0.0, .id = id};
+    if (plans) found.bytes = plans * (2 * d + 32) + 4 * (s->steps - plans) + s->steps * ER_KEPT * 6 + rows * (4 * d + 16 + 4 * (ER_COUNTS + 2 * rows)) + 24;
     er_mutex_unlock(&learner->lock);
+    er_fill(report, &found, sizeof found);
 }
 
-er_status er_learn(er_task *task, const er_learn_options *options, er_report *report, er_error *given)
+er_status er_learn(er_task *task, const er_learn_options *given_options, er_report *report, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);
     if (!task) return missing(error, "task");
     er_learner *learner = task->learner;
     if (!learner) return er_refuse(error, ER_BAD_INPUT, "the task began without a learner; name one in er_begin_options"), ER_BAD_INPUT;
-    if (options && options->size < sizeof *options) return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_learn_options)", options->size), ER_BAD_INPUT;
-    if (options && (unsigned)options->source > ER_DEMONSTRATION) return er_refuse(error, ER_BAD_INPUT, "source is %d; ER_ACCEPTED, ER_CORRECTED and ER_DEMONSTRATION are there", (int)options->source), ER_BAD_INPUT;
+    er_learn_options options;
+    if (!er_options(&options, sizeof options, given_options, sizeof options, "er_learn_options", error)) return error->status;
+    if (report && !er_sized(report, sizeof *report, "er_report", error)) return error->status;
+    if ((unsigned)options.source > ER_DEMONSTRATION) return er_refuse(error, ER_BAD_INPUT, "source is %d; ER_ACCEPTED, ER_CORRECTED and ER_DEMONSTRATION are there", (int)options.source), ER_BAD_INPUT;
     if (task->turn) return er_refuse(error, ER_BAD_INPUT, "a later turn of a conversation leans on earlier ones and cannot be learned; learn a request that stands alone"), ER_BAD_INPUT;
     const uint32_t length = task->history.count;
     if (length > ER_PLAN_CALLS) return er_refuse(error, ER_BAD_INPUT, "a plan to learn may have %d calls, found %u; learn a shorter one", ER_PLAN_CALLS, length), ER_BAD_INPUT;
@@ -244,7 +248,7 @@ er_status er_learn(er_task *task, const er_learn_options *options, er_report *re
     task->watch.clock = NULL; /* no step is decided */
     bool fine = (!task->first || er_hand_over(task, error)) && (!task->read->request.near || widen(task, error));
     const er_request *r = &task->read->request;
-    const er_text words = options && options->without_words ? (er_text){NULL, 0} : task->query.text;
+    const er_text words = options.without_words ? (er_text){NULL, 0} : task->query.text;
     er_plan *plan = fine ? er_plan_new(r->dimension, length, words) : NULL;
     uint32_t *places = fine ? ER_TAKE(&arena, uint32_t, (length + 1u) * ER_KEPT) : NULL;
     fine = fine && (plan || er_refuse(error, ER_NO_MEMORY, "no memory for a plan")) && places && walk(task, &arena, places, plan->log_p, error);
@@ -252,7 +256,7 @@ er_status er_learn(er_task *task, const er_learn_options *options, er_report *re
     int64_t id = -1;
     if (fine) {
         for (uint32_t i = 0; i < r->dimension; i++) plan->vector[i] = er_of_half(er_half(r->vectors[i]));
-        plan->source = options ? options->source : ER_ACCEPTED;
+        plan->source = options.source;
         er_locked file;
         er_mutex_lock(&learner->turn);
         fine = !learner->path || er_learner_lock(learner, &file, error);
@@ -273,6 +277,7 @@ er_status er_learned(er_learner *learner, er_report *report, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);
     if (!learner || !report) return missing(error, learner ? "report" : "learner");
+    if (!er_sized(report, sizeof *report, "er_report", error)) return error->status;
     report_of(learner, report, -1);
     return ER_OK;
 }
@@ -348,7 +353,7 @@ static bool choose(const er_knowledge *s, const er_forget_options *o, er_arena *
         const er_plan *plan = s->plans[i];
         const er_place place = er_mark(arena);
         gone[i] = o->everything != 0;
-        for (uint32_t k = 0; o->id && k < (o->id_count ? o->id_count : 1); k++) gone[i] |= plan->id == o->id[k];
+        for (size_t k = 0; k < o->id_count; k++) gone[i] |= plan->id == o->ids[k];
         if (o->query.length && plan->query.at) {
             if (!plain(arena, plan->query, &own)) return false;
             gone[i] = er_same(own, words);
@@ -378,19 +383,21 @@ static bool forget(er_learner *learner, er_locked *file, const er_forget_options
     return learner->stamp.known = false;
 }
 
-er_status er_forget(er_learner *learner, const er_forget_options *options, uint32_t *count, er_error *given)
+er_status er_forget(er_learner *learner, const er_forget_options *given_options, uint32_t *count, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);
-    if (!learner || !options) return missing(error, learner ? "options" : "learner");
-    if (options->size < sizeof *options) return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_forget_options)", options->size), ER_BAD_INPUT;
-    if ((options->query.length > 0) + (options->tool.length > 0) + (options->id != NULL) + (options->everything != 0) != 1)
-        return er_refuse(error, ER_BAD_INPUT, "say what to forget: a query, a tool, an id or everything"), ER_BAD_INPUT;
+    if (!learner || !given_options) return missing(error, learner ? "options" : "learner");
+    er_forget_options options;
+    if (!er_options(&options, sizeof options, given_options, sizeof options, "er_forget_options", error)) return error->status;
+    if ((options.query.length > 0) + (options.tool.length > 0) + (options.id_count > 0) + (options.everything != 0) != 1)
+        return er_refuse(error, ER_BAD_INPUT, "say what to forget: a query, a tool, ids or everything"), ER_BAD_INPUT;
+    if (options.id_count && !options.ids) return missing(error, "ids");
     er_locked file;
     uint32_t forgotten = 0;
     er_mutex_lock(&learner->turn);
     bool fine = !learner->path || er_learner_lock(learner, &file, error);
     if (fine) {
-        fine = forget(learner, &file, options, &forgotten, error);
+        fine = forget(learner, &file, &options, &forgotten, error);
         if (learner->path) er_locked_close(&file);
     }
     er_mutex_unlock(&learner->turn);

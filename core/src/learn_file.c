@@ -6,8 +6,9 @@
 static bool take_up(er_learner *learner, er_text data, bool tools, er_contents *contents, er_error *error)
 {
     er_arena arena = {.error = error};
-    er_reading reading = {.shown = learner->path, .serials = &learner->serials, .model = tools ? er_held(learner->given) : NULL};
-    const er_shown shown = er_show((er_text){learner->path, strlen(learner->path)});
+    const char *name = learner->path ? learner->path : "the overlay's bytes";
+    er_reading reading = {.shown = name, .serials = &learner->serials, .model = tools ? er_held(learner->given) : NULL};
+    const er_shown shown = er_show((er_text){name, strlen(name)});
     *contents = (er_contents){0};
     reading.state = er_knowledge_new(&learner->shown, ++learner->serials);
     bool fine = reading.state || er_refuse(error, ER_NO_MEMORY, "no memory for what was learned");
@@ -40,12 +41,13 @@ static bool take_up(er_learner *learner, er_text data, bool tools, er_contents *
 
 /* A writer that takes back an append that failed, while we read, can make this look like damage; damage is what two readings
    find alike. */
-bool er_learner_read(er_learner *learner, er_error *error)
+bool er_learner_read(er_learner *learner, er_text bytes, er_error *error)
 {
     er_arena arena = {.error = error};
     er_contents contents;
     er_text before = {NULL, 0}, data;
     bool fine;
+    if (bytes.at) return take_up(learner, bytes, true, &contents, error);
     for (;;) {
         fine = er_file_read(&arena, learner->path, ER_MOST_OVERLAY, &data);
         if (!fine || (fine = take_up(learner, data, true, &contents, error))) break;

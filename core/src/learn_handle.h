@@ -70,8 +70,8 @@ enum { ER_NEW_NAMES = 20000 }; /* beyond which it is, too: it drops those that n
 bool er_learner_serves(const er_learner *, const er_model *);
 /* A learner of a model, which has learned nothing; NULL: no memory. */
 er_learner *er_learner_new(const er_model *, double wait_s, er_error *);
-/* Reads the overlay without a lock, and the tools in it. */
-bool er_learner_read(er_learner *, er_error *);
+/* Reads the overlay, and the tools in it: the file without a lock, or these bytes, if there are any. */
+bool er_learner_read(er_learner *, er_text bytes, er_error *);
 /* Locks it, and takes up what others wrote; the caller closes it. */
 bool er_learner_lock(er_learner *, er_locked *, er_error *);
 /* Begins a record that is to be added, and adds it. */

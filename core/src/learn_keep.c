@@ -146,18 +146,19 @@ static bool keep(er_learner *learner, const er_locked *file, const er_model *bef
     return fine;
 }
 
-er_status er_learner_keep(er_learner *learner, const er_model *before, const er_change *change, const er_model *after, er_error *given)
+er_status er_learner_keep(er_learner *learner, const er_model *before, const er_change *given_change, const er_model *after, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);
-    if (!learner || !before || !change || !after) return er_refuse(error, ER_BAD_INPUT, "er_learner_keep needs a learner, the model before, a change, and the model after it"), ER_BAD_INPUT;
-    if (change->size < sizeof *change) return er_refuse(error, ER_BAD_INPUT, "change.size is %zu; set it to sizeof(er_change)", change->size), ER_BAD_INPUT;
+    if (!learner || !before || !given_change || !after) return er_refuse(error, ER_BAD_INPUT, "er_learner_keep needs a learner, the model before, a change, and the model after it"), ER_BAD_INPUT;
+    er_change change;
+    if (!er_options(&change, sizeof change, given_change, sizeof change, "er_change", error)) return error->status;
     if (!learner->path) return er_refuse(error, ER_BAD_INPUT, "nothing is kept: the learner was opened without an overlay"), ER_BAD_INPUT;
     if (!er_learner_serves(learner, after)) return er_refuse(error, ER_BAD_INPUT, "after: a model of another encoder than the learner's"), ER_BAD_INPUT;
     er_locked file;
     er_mutex_lock(&learner->turn);
     bool fine = er_learner_lock(learner, &file, error);
     if (fine) {
-        fine = keep(learner, &file, before, change, after, error);
+        fine = keep(learner, &file, before, &change, after, error);
         er_locked_close(&file);
     }
     er_mutex_unlock(&learner->turn);

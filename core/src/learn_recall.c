@@ -99,7 +99,6 @@ void er_recall_mix(er_recall *recall, const er_request *r, const er_history *h, 
     er_mutex_lock(&learner->lock);
     er_knowledge *s = learner->state;
     if (recall_now(recall, s, r, h)) {
-        known->learned = s->next_id;
         known->share = TRUSTED / (TRUSTED + s->plan_count);
         known->nearest = recall->nearest;
         known->counts = !s->muted && recall->mixing.trust > 0;

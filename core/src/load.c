@@ -338,9 +338,8 @@ static bool take_options(er_error *error, const er_load_options *given, er_load_
 {
     *options = (er_load_options){.size = sizeof *options, .most_loss = MOST_LOSS, .threads = 1};
     if (!given) return true;
-    if (given->size < sizeof given->size) return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_load_options)", given->size);
-    er_load_options own = {0};
-    memcpy(&own, given, given->size < sizeof own ? given->size : sizeof own);
+    er_load_options own;
+    if (!er_options(&own, sizeof own, given, sizeof given->size, "er_load_options", error)) return false;
     options->content_hash = own.content_hash;
     options->first_stage_alone = own.first_stage_alone;
     if (own.most_loss != 0.0) options->most_loss = own.most_loss;
@@ -454,8 +453,9 @@ er_status er_describe(const er_model *model, er_summary *summary, er_error *give
 {
     er_error own, *error = er_clear(given, &own);
     if (!model || !summary) return er_refuse(error, ER_BAD_INPUT, "er_describe needs a model, and a place for what it says"), ER_BAD_INPUT;
+    if (!er_sized(summary, sizeof *summary, "er_summary", error)) return error->status;
     const er_stage *stage = model->has_full ? &model->full : &model->small;
-    *summary = (er_summary){
+    const er_summary found = {
         .content_hash = model->content_hash,
         .tools = model->tool_count,
         .labels = stage->has_head ? stage->label_count : 0,
@@ -464,6 +464,7 @@ er_status er_describe(const er_model *model, er_summary *summary, er_error *give
         .encodes = er_encodes(stage),
         .bytes = model->arena.taken,
     };
+    er_fill(summary, &found, sizeof found);
     return ER_OK;
 }
 

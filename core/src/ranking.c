@@ -208,9 +208,7 @@ er_status er_search(
     if (missing) return er_refuse(error, ER_BAD_INPUT, "%s is NULL", missing), ER_BAD_INPUT;
     search s = {.by = {.arena = {.error = error}, .request = {.arena = {.error = error}}, .model = model}};
     s.by.stage = model->has_full ? &model->full : &model->small;
-    if (options) memcpy(&s.options, options, options->size < sizeof s.options ? options->size : sizeof s.options);
-    if (options && options->size < offsetof(er_search_options, learner))
-        return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_search_options)", options->size), ER_BAD_INPUT;
+    if (!er_options(&s.options, sizeof s.options, options, offsetof(er_search_options, learner), "er_search_options", error)) return error->status;
     if (s.options.strategy > ER_SEARCH_DESCRIPTION)
         return er_refuse(error, ER_BAD_INPUT, "options.strategy is %d; take one of er_search_strategy", (int)s.options.strategy), ER_BAD_INPUT;
     s.task.model = model;

@@ -80,7 +80,6 @@ typedef struct {
     bool familiar;   /* whether the others count */
     double square;   /* of the distance to the nearest mean with what was learned */
     double no_tool, called;
-    int64_t learned; /* ids of plans are below this; 0: none is stored */
 } er_known;
 
 /* Where a step computes: nothing is allocated behind er_begin. */

@@ -91,7 +91,7 @@ er_status er_answer_with(er_task *task, int32_t tool, const er_next_options *giv
     er_next_options options;
     if (!task) return missing(error, "task");
     if (!found) return missing(error, "the place for the answer");
-    if (found->size < sizeof *found) return er_refuse(error, ER_BAD_INPUT, "size is %zu; set it to sizeof(er_answer)", found->size), ER_BAD_INPUT;
+    if (!er_sized(found, sizeof *found, "er_answer", error)) return error->status;
     if (!task->listed) return undecided(error);
     if (tool < ER_END || tool >= (int64_t)task->model->tool_count)
         return er_refuse(error, ER_BAD_INPUT, "no tool has the number %d; there are %u", (int)tool, task->model->tool_count), ER_BAD_INPUT;
@@ -140,7 +140,7 @@ er_status er_times(er_task *task, er_seconds *found, er_error *given)
     er_error own, *error = er_clear(given, &own);
     if (!task) return missing(error, "task");
     if (!found) return missing(error, "the place for seconds");
-    if (found->size < sizeof *found) return er_refuse(error, ER_BAD_INPUT, "size is %zu; set it to sizeof(er_seconds)", found->size), ER_BAD_INPUT;
+    if (!er_sized(found, sizeof *found, "er_seconds", error)) return error->status;
     double *const places[ER_LAPS] = {&found->tokenize, &found->encode, &found->search, &found->graph, &found->head, &found->fuse, &found->learned, &found->decide};
     for (int i = 0; i < ER_LAPS; i++) {
         *places[i] = task->watch.spent[i];
@@ -175,13 +175,11 @@ er_status er_task_encoding(er_task *task, er_encoding *found, er_error *given)
     er_error own, *error = er_clear(given, &own);
     if (!task) return missing(error, "task");
     if (!found) return missing(error, "the place for the encoding");
-    if (found->size < sizeof *found) return er_refuse(error, ER_BAD_INPUT, "size is %zu; set it to sizeof(er_encoding)", found->size), ER_BAD_INPUT;
+    if (!er_sized(found, sizeof *found, "er_encoding", error)) return error->status;
     task->arena.error = error;
     const bool fine = task->own || tell_encoding(task);
     task->arena.error = NULL;
     if (!fine) return error->status ? error->status : ER_NO_MEMORY;
-    const size_t size = found->size;
-    *found = *task->own;
-    found->size = size;
+    er_fill(found, task->own, sizeof *found);
     return ER_OK;
 }

@@ -277,10 +277,8 @@ er_status er_with_tools(const er_model *base, const er_change *change, er_model 
     er_error own, *error = er_clear(given, &own);
     if (!base || !change || !made) return er_refuse(error, ER_BAD_INPUT, "er_with_tools needs a model, a change, and a place for the model that comes"), ER_BAD_INPUT;
     *made = NULL;
-    if (change->size < offsetof(er_change, tools_alone))
-        return er_refuse(error, ER_BAD_INPUT, "change.size is %zu; set it to sizeof(er_change)", change->size), ER_BAD_INPUT;
-    er_change whole = {0};
-    memcpy(&whole, change, change->size < sizeof whole ? change->size : sizeof whole);
+    er_change whole;
+    if (!er_options(&whole, sizeof whole, change, offsetof(er_change, tools_alone), "er_change", error)) return error->status;
     er_arena arena = {.error = error};
     er_model *model = ER_TAKE(&arena, er_model, 1);
     if (!model) return er_give_back(&arena), refused(error);

@@ -22,9 +22,7 @@ struct er_turn {
     uint32_t *made;         /* (ER_MOST_CALLS): the different ones of them */
 };
 
-/* What a task that follows another one keeps of it, so that the other may end. */
-bool er_turn_after(er_arena *, const er_task *before, const er_model *, const er_names *, er_turn **);
-/* The same of calls by their tools' names, the last `last` of them by the latest turn that made any. */
+/* What a later turn keeps of calls by their tools' names, the last `last` of them by the latest turn that made any. */
 bool er_turn_of(er_arena *, const er_text *calls, size_t count, size_t last, const er_model *, const er_names *, er_turn **);
 bool er_turn_fork(er_arena *, const er_turn *, const er_names *, er_turn **);
 

@@ -136,7 +136,7 @@ static void use(const er_model *model)
     er_error why = {0};
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
         er_task *task;
-        er_decision next;
+        er_decision next = {sizeof next};
         er_hit hits[8];
         size_t count = 8;
         er_search(model, queries[i], NULL, hits, &count, &why);

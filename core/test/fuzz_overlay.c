@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (!er_learner_open(model, path, NULL, &learner, &why)) {
         er_begin_options options = {.size = sizeof options, .learner = learner};
         er_task *task;
-        er_decision next;
+        er_decision next = {sizeof next};
         if (!er_begin(er_learner_model(learner), ER_TEXT("find my file and send a mail"), &options, &task, &why)) {
             if (!er_next(task, NULL, &next, &why) && next.tool_number >= 0) er_call(task, next.tool, &why);
             er_learn(task, NULL, NULL, &why);
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
             er_end(task);
         }
         const int64_t id = 0;
-        const er_forget_options chosen = {.size = sizeof chosen, .id = &id};
+        const er_forget_options chosen = {.size = sizeof chosen, .ids = &id, .id_count = 1};
         er_forget(learner, &chosen, NULL, &why);
         er_learner_close(learner);
     } else if (!why.text[0])

@@ -33,7 +33,7 @@ static void check_tokens(const er_model *model, er_text query)
 static void decide(er_task *task)
 {
     er_error why = {0};
-    er_decision next;
+    er_decision next = {sizeof next};
     er_candidate room[TOOLS];
     size_t count = TOOLS;
     if (er_next(task, NULL, &next, &why) || er_candidates(task, room, &count, &why)) abort();

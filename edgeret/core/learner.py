@@ -61,7 +61,7 @@ class Learner:
 
     def report(self) -> Report:
         """How many plans are stored, whether they are used, and what they gain."""
-        told, failure = Report(), Failure()
+        told, failure = Report(c.sizeof(Report)), Failure()
         if self._quick.er_learned(self._handle, c.byref(told), c.byref(failure)):
             raise failed(failure)
         return told
@@ -88,10 +88,9 @@ class Learner:
 
     def forget(self, query: str = "", tool: str = "", ids: Sequence[int] = (), everything: bool = False) -> int:
         """Forgets plans by one of these; how many there were."""
-        options = ForgetOptions(c.sizeof(ForgetOptions), Text.of(query), Text.of(tool), None, int(everything))
         numbers = (c.c_int64 * len(ids))(*ids)
-        if ids:
-            options.ids, options.id_count = c.addressof(numbers), len(ids)
+        chosen = c.addressof(numbers), len(ids), int(everything)
+        options = ForgetOptions(c.sizeof(ForgetOptions), Text.of(query), Text.of(tool), *chosen)
         count, failure = c.c_uint32(), Failure()
         if self._whole.er_forget(self._handle, c.byref(options), c.byref(count), c.byref(failure)):
             raise failed(failure)

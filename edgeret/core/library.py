@@ -14,9 +14,9 @@ from edgeret.kernel import CORE, is_core_of_here
 HANDLE, INT = c.c_void_p, c.c_int32
 MESSAGE = 512
 """Bytes of a failure's line."""
-DECISION = Struct("@iPNdiiiiiidPNiIq")
-"""`er_decision`: tool_number, tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor, best,
-best_number, parts, learned."""
+DECISION = Struct("@NiPNdiiiiiidPNiI")
+"""`er_decision`: its size, tool_number, tool, probability, reason, abstained, confirm, named, stage, demonstrated,
+floor, best, best_number, parts."""
 PROBABLE, NOTHING_FITS, UNSURE, ALL_FAILED, DONE = range(5)
 """`er_reason`."""
 TOOLS, HEAD, GRAPH, MEMORY, LEARNED, TURNS = (1 << i for i in range(6))
@@ -88,8 +88,8 @@ class Summary(c.Structure):
     """`er_summary`."""
 
     _fields_ = (
-        *(("content_hash", Given), ("tools", c.c_uint32), ("labels", c.c_uint32), ("dimension", c.c_uint32)),
-        *(("stages", INT), ("encodes", INT), ("bytes", c.c_size_t)),
+        *(("size", c.c_size_t), ("content_hash", Given), ("tools", c.c_uint32), ("labels", c.c_uint32)),
+        *(("dimension", c.c_uint32), ("stages", INT), ("encodes", INT), ("bytes", c.c_size_t)),
     )
 
 
@@ -97,9 +97,9 @@ class BeginOptions(c.Structure):
     """`er_begin_options`."""
 
     _fields_ = (
-        *(("size", c.c_size_t), ("allowed", c.c_void_p), ("allowed_count", c.c_size_t), ("after", HANDLE)),
-        *(("learner", HANDLE), ("clock", c.c_void_p), ("clock_context", c.c_void_p)),
+        *(("size", c.c_size_t), ("allowed", c.c_void_p), ("allowed_count", c.c_size_t)),
         *(("earlier", c.c_void_p), ("earlier_count", c.c_size_t), ("last_count", c.c_size_t)),
+        *(("learner", HANDLE), ("clock", c.c_void_p), ("clock_context", c.c_void_p)),
     )
 
 
@@ -149,8 +149,8 @@ class ForgetOptions(c.Structure):
     """`er_forget_options`."""
 
     _fields_ = (
-        *(("size", c.c_size_t), ("query", Text), ("tool", Text), ("ids", c.c_void_p), ("everything", INT)),
-        *(("id_count", c.c_uint32),),
+        *(("size", c.c_size_t), ("query", Text), ("tool", Text), ("ids", c.c_void_p), ("id_count", c.c_size_t)),
+        *(("everything", INT),),
     )
 
 
@@ -163,8 +163,8 @@ class Report(c.Structure):
     bytes: int
 
     _fields_ = (
-        *(("stored", c.c_uint32), ("used", INT), ("gain", c.c_double), ("bytes", c.c_uint64)),
-        *(("id", c.c_int64),),
+        *(("size", c.c_size_t), ("stored", c.c_uint32), ("used", INT), ("gain", c.c_double)),
+        *(("bytes", c.c_uint64), ("id", c.c_int64)),
     )
 
 

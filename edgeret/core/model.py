@@ -45,7 +45,7 @@ _SHARED = 1e-9
 
 class Step(NamedTuple):
     """What the library found for one step: `er_decision`. `tool` and `best` are numbers of tools, -1 for the end and
-    for none. Plans that were learned until then have ids below `learned`, 0 where none was."""
+    for none."""
 
     tool: int
     tool_at: int
@@ -62,7 +62,6 @@ class Step(NamedTuple):
     best_length: int
     best: int
     parts: int
-    learned: int
     beside: bytes
     """The times, and the probabilities."""
 
@@ -86,7 +85,7 @@ class Model:
         """Use `load_model`. Takes the handle over."""
         self.library, self._handle, self._tiny, self._outside = library, handle, tiny, outside
         self._free = library.quick.er_free
-        told, failure = Summary(), Failure()
+        told, failure = Summary(c.sizeof(Summary)), Failure()
         if library.whole.er_describe(handle, c.byref(told), c.byref(failure)):
             raise failed(failure)
         self.content_hash, self.tools, self.dimension = str(told.content_hash), told.tools, told.dimension
@@ -264,7 +263,7 @@ class Task:
             calls = self._quick if self._handed else self.model.library.whole
             self.tell(calls.er_next(self._handle, at + _OPTIONS, at + _DECISION, at + _FAILURE))
             told = self._room[_DECISION:]
-        step = Step._make((*DECISION.unpack_from(told), told[DECISION.size :]))
+        step = Step._make((*DECISION.unpack_from(told)[1:], told[DECISION.size :]))
         self._handed = self._handed or step.stage == 1
         return step
 
@@ -273,6 +272,7 @@ class Task:
         to = times + SECONDS.size, self.model.tools + 1, times if asked[-1] else 0
         NEXT_OPTIONS.pack_into(room, _OPTIONS, NEXT_OPTIONS.size, *asked[:-1], *to)
         SECONDS.pack_into(room, _BESIDE, SECONDS.size, *(0.0 for _ in STAGES))
+        c.c_size_t.from_buffer(room, _DECISION).value = DECISION.size
         self._asked = asked
 
     def explain(self, tools: Sequence[int], names: Sequence[str]) -> Explained:

@@ -58,16 +58,16 @@ class Answer(c.Structure):
 
 class Summary(c.Structure):
     _fields_ = (
-        ("content_hash", Text), ("tools", c.c_uint32), ("labels", c.c_uint32), ("dimension", c.c_uint32),
-        ("stages", c.c_int32), ("encodes", c.c_int32), ("bytes", c.c_size_t),
+        ("size", c.c_size_t), ("content_hash", Text), ("tools", c.c_uint32), ("labels", c.c_uint32),
+        ("dimension", c.c_uint32), ("stages", c.c_int32), ("encodes", c.c_int32), ("bytes", c.c_size_t),
     )  # fmt: skip
 
 
 class BeginOptions(c.Structure):
     _fields_ = (
-        ("size", c.c_size_t), ("allowed", c.POINTER(c.c_uint32)), ("allowed_count", c.c_size_t), ("after", c.c_void_p),
-        ("learner", c.c_void_p), ("clock", c.c_void_p), ("clock_context", c.c_void_p),
+        ("size", c.c_size_t), ("allowed", c.POINTER(c.c_uint32)), ("allowed_count", c.c_size_t),
         ("earlier", c.POINTER(Text)), ("earlier_count", c.c_size_t), ("last_count", c.c_size_t),
+        ("learner", c.c_void_p), ("clock", c.c_void_p), ("clock_context", c.c_void_p),
     )  # fmt: skip
 
 
@@ -103,10 +103,10 @@ class NextOptions(c.Structure):
 
 class DecisionRaw(c.Structure):
     _fields_ = (
-        ("tool_number", c.c_int32), ("tool", Text), ("probability", c.c_double), ("reason", c.c_int),
-        ("abstained", c.c_int32), ("confirm", c.c_int32), ("named", c.c_int32), ("stage", c.c_int32),
-        ("demonstrated", c.c_int32), ("floor", c.c_double), ("best", Text), ("best_number", c.c_int32),
-        ("parts", c.c_uint32), ("learned", c.c_int64),
+        ("size", c.c_size_t), ("tool_number", c.c_int32), ("tool", Text), ("probability", c.c_double),
+        ("reason", c.c_int), ("abstained", c.c_int32), ("confirm", c.c_int32), ("named", c.c_int32),
+        ("stage", c.c_int32), ("demonstrated", c.c_int32), ("floor", c.c_double), ("best", Text),
+        ("best_number", c.c_int32), ("parts", c.c_uint32),
     )  # fmt: skip
 
 
@@ -175,7 +175,7 @@ class Core:
 class Model:
     def __init__(self, core: Core, handle: c.c_void_p) -> None:
         self.core, self.handle = core, handle
-        summary = Summary()
+        summary = Summary(c.sizeof(Summary))
         core("er_describe", handle, c.byref(summary))
         self.tools, self.labels, self.dimension = summary.tools, summary.labels, summary.dimension
         self.stages, self.encodes, self.bytes = summary.stages, bool(summary.encodes), summary.bytes
@@ -187,19 +187,16 @@ class Model:
         query: str | bytes,
         tools: Sequence[str] | None = None,
         encoding: tuple[Any, ...] | None = None,
-        after: Task | None = None,
         learner: c.c_void_p | None = None,
         clock: Any = None,
         earlier: tuple[Sequence[str], int] | None = None,
     ) -> Task:
         task, options = c.c_void_p(), None
-        if any(given is not None for given in (tools, after, learner, clock, earlier)):
+        if any(given is not None for given in (tools, learner, clock, earlier)):
             told = BeginOptions(c.sizeof(BeginOptions), learner=learner, clock=c.cast(clock, c.c_void_p))
             if tools is not None:
                 told.allowed = (c.c_uint32 * len(tools))(*(self.names.index(name) for name in tools))
                 told.allowed_count = len(tools)
-            if after is not None:
-                told.after = after.handle
             if earlier is not None:
                 calls = (Text * max(len(earlier[0]), 1))(*(Text.of(name) for name in earlier[0]))
                 told.earlier, told.earlier_count, told.last_count = calls, len(earlier[0]), earlier[1]
@@ -273,7 +270,10 @@ class Task:
         self.model, self.core, self.handle = model, model.core, handle
 
     def next(self, policy: int = 0, min_probability: float = 0.0, risk: float = 0.0, own: int = 0) -> Decided:
-        found, options = DecisionRaw(), NextOptions(c.sizeof(NextOptions), policy, min_probability, risk, own)
+        found, options = (
+            DecisionRaw(c.sizeof(DecisionRaw)),
+            NextOptions(c.sizeof(NextOptions), policy, min_probability, risk, own),
+        )
         self.core("er_next", self.handle, c.byref(options), c.byref(found))
         tool = str(found.tool) if found.tool_number != END else None
         return Decided(

@@ -17,7 +17,8 @@ ACCEPTED, CORRECTED, DEMONSTRATION = range(3)
 
 class ReportRaw(c.Structure):
     _fields_ = (
-        ("stored", c.c_uint32), ("used", c.c_int32), ("gain", c.c_double), ("bytes", c.c_uint64), ("id", c.c_int64),
+        ("size", c.c_size_t), ("stored", c.c_uint32), ("used", c.c_int32), ("gain", c.c_double), ("bytes", c.c_uint64),
+        ("id", c.c_int64),
     )  # fmt: skip
 
 
@@ -31,8 +32,8 @@ class LearnOptions(c.Structure):
 
 class ForgetOptions(c.Structure):
     _fields_ = (
-        ("size", c.c_size_t), ("query", Text), ("tool", Text), ("id", c.POINTER(c.c_int64)), ("everything", c.c_int32),
-        ("id_count", c.c_uint32),
+        ("size", c.c_size_t), ("query", Text), ("tool", Text), ("ids", c.POINTER(c.c_int64)), ("id_count", c.c_size_t),
+        ("everything", c.c_int32),
     )  # fmt: skip
 
 
@@ -82,7 +83,7 @@ class Learner:
         return self.model.task(query, tools, encoding, learner=self.handle)
 
     def learn_from(self, task: Task, source: int = ACCEPTED, words: bool = True) -> ReportRaw:
-        report, options = ReportRaw(), LearnOptions(c.sizeof(LearnOptions), source, not words)
+        report, options = ReportRaw(c.sizeof(ReportRaw)), LearnOptions(c.sizeof(LearnOptions), source, not words)
         self.core("er_learn", task.handle, c.byref(options), c.byref(report))
         return report
 
@@ -102,16 +103,17 @@ class Learner:
     def forget(self, **chosen: Any) -> int:
         options, count = ForgetOptions(c.sizeof(ForgetOptions)), c.c_uint32()
         for name, value in chosen.items():
-            made = c.pointer(c.c_int64(value)) if name == "id" else Text.of(value) if isinstance(value, str) else value
-            if name == "ids":
-                name, made, options.id_count = "id", (c.c_int64 * len(value))(*value), len(value)
+            made = Text.of(value) if isinstance(value, str) else value
+            if name in ("id", "ids"):
+                ids = value if name == "ids" else [value]
+                name, made, options.id_count = "ids", (c.c_int64 * len(ids))(*ids), len(ids)
             setattr(options, name, made)
         self.core("er_forget", self.handle, c.byref(options), c.byref(count))
         return count.value
 
     @property
     def report(self) -> ReportRaw:
-        report = ReportRaw()
+        report = ReportRaw(c.sizeof(ReportRaw))
         self.core("er_learned", self.handle, c.byref(report))
         return report
 

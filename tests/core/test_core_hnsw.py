@@ -117,13 +117,11 @@ def test_subsets_failures_and_turns(model: Model, python: edgeret.Runtime) -> No
             alike(other, task)
         conversation = python.conversation()
         conversation.say(query).call(far)
-        with model.task(query) as before:
-            before.call(far)
-            with model.task("and mail it", after=before) as other, other.fork() as fork:
-                task = conversation.say("and mail it")
-                assert far in task.request.names
-                alike(other, task)
-                alike(fork, task)
+        with model.task("and mail it", earlier=([far], 1)) as other, other.fork() as fork:
+            task = conversation.say("and mail it")
+            assert far in task.request.names
+            alike(other, task)
+            alike(fork, task)
 
 
 def test_search_is_pythons(model: Model, python: edgeret.Runtime) -> None:

@@ -276,7 +276,7 @@ def test_what_cannot_be_learned_is_refused_by_name(library: Core, tmp_path: Path
         with pytest.raises(CoreError, match="255 calls, found 256"):
             learner.learn_from(task)
         with (
-            model.task("and mail it", after=task, learner=learner.handle) as turn,
+            model.task("and mail it", earlier=(["find_file"], 1), learner=learner.handle) as turn,
             pytest.raises(CoreError, match="later turn of a conversation"),
         ):
             learner.learn_from(turn)

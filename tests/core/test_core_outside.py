@@ -137,11 +137,9 @@ def test_what_was_learned_and_turns_rest_on_it(
     conversation = python.conversation()
     conversation.say(QUERIES[0]).call("find_file")
     second = conversation.say("and mail it")
-    with model.task(QUERIES[0]) as first:
-        first.call("find_file")
-        with model.task("and mail it", after=first) as task:
-            task.next()
-            near(task.candidates(50), second.candidates())
+    with model.task("and mail it", earlier=(["find_file"], 1)) as task:
+        task.next()
+        near(task.candidates(50), second.candidates())
 
 
 def test_texts_are_cut_where_it_reads_no_more(library: Core, folder: Path, python: edgeret.Runtime) -> None:

@@ -119,7 +119,7 @@ def test_the_cosine_alone(model: Model, folder: Path) -> None:
 def test_options_that_are_none_are_refused(model: Model) -> None:
     count, room = ctypes.c_size_t(1), (HitRaw * 1)()
     for options, said in (
-        (SearchOptions(4, AUTO), "options.size is 4"),
+        (SearchOptions(4, AUTO), "size is 4"),
         (SearchOptions(40, 3), "options.strategy is 3"),
     ):
         with pytest.raises(CoreError, match=said):

@@ -45,26 +45,31 @@ def library(core: c.CDLL) -> Core:
     return Core(core)
 
 
+def earlier_of(turns: Sequence[Sequence[str]] | None) -> tuple[Sequence[str], int] | None:
+    """The calls of turns before, and how many of them the latest one made that made any."""
+    if turns is None:
+        return None
+    return [name for calls in turns for name in calls], len(next((calls for calls in reversed(turns) if calls), ()))
+
+
 def compare(model: Model, python: edgeret.Runtime, talk: Talk, tools: Sequence[str] | None = None) -> int:
     """How many decisions were the same: before every call of every turn, and behind the last one."""
-    conversation, before, count = python.conversation(tools=tools), None, 0
+    conversation, count = python.conversation(tools=tools), 0
+    before: list[Sequence[str]] = []
     for query, calls in talk:
         task = conversation.say(query)
         encoded, given = task.request.encoded if not model.encodes else None, None
         if encoded is not None:
             given = encoded.vector, encoded.tokens, np.asarray(encoded.spans)
-        turn = model.task(query, tools, given, before)
-        if before is not None:
-            before.end()
-        before = turn
+        turn = model.task(query, tools, given, earlier=earlier_of(before) if before else None)
+        before.append(calls)
         for name in (None, *calls):
             if name is not None:
                 task.call(name, foreign=True)
                 turn.call(name)
             check(turn.next(), task.next(k=None), task, turn)
             count += 1
-    if before is not None:
-        before.end()
+        turn.end()
     return count
 
 
@@ -160,8 +165,9 @@ def model(library: Core, tmp_path_factory: pytest.TempPathFactory) -> Model:
     return library.load(build_tiny(target, tools=TOOLS, demonstrations=shown, recipe=recipe))
 
 
-def turn(model: Model, query: str, calls: Sequence[str] = (), after: Task | None = None) -> Task:
-    task = model.task(query, after=after)
+def turn(model: Model, query: str, calls: Sequence[str] = (), before: Sequence[Sequence[str]] | None = None) -> Task:
+    """A turn that made these calls, behind turns that made those; None where it stands alone."""
+    task = model.task(query, earlier=earlier_of(before))
     for name in calls:
         task.call(name)
     return task
@@ -172,13 +178,10 @@ def told(task: Task) -> dict[str, float]:
     return dict(task.candidates(50))
 
 
-def test_a_turn_needs_nothing_of_the_one_before(model: Model) -> None:
-    with turn(model, "write a note", ("write_note",)) as first:
-        other = turn(model, "no to me", after=first)
-        wanted = told(other)
-        first.call("send_mail")
-        first.next()
-    assert told(other) == wanted != told(turn(model, "no to me"))
+def test_a_turn_looks_back_whatever_it_does_itself(model: Model) -> None:
+    other = turn(model, "no to me", before=[["write_note"]])
+    wanted = told(other)
+    assert wanted != told(turn(model, "no to me"))
     other.call("write_note")
     other.undo()
     assert told(other) == wanted
@@ -191,8 +194,7 @@ def test_a_turn_needs_nothing_of_the_one_before(model: Model) -> None:
 
 
 def test_what_failed_is_left_out_of_a_later_turn(model: Model) -> None:
-    first = turn(model, "write a note", ("write_note",))
-    second = turn(model, "no to me", after=first)
+    second = turn(model, "no to me", before=[["write_note"]])
     second.failed("write_note")
     left = told(second)
     assert "write_note" not in left and sum(left.values()) == pytest.approx(1, abs=1e-5)
@@ -200,51 +202,35 @@ def test_what_failed_is_left_out_of_a_later_turn(model: Model) -> None:
         second.failed(tool.name)
     assert second.next().reason == 3
     second.end()
-    first.end()
 
 
 def test_only_the_latest_calls_count(model: Model) -> None:
-    many = turn(model, "write a note", ("find_file", *("write_note",) * 32))
-    few = turn(model, "write a note", ("write_note",) * 32)
-    one, other = turn(model, "and play music", after=many), turn(model, "and play music", after=few)
+    many, few = (("find_file", *("write_note",) * 32),), (("write_note",) * 32,)
+    one, other = (turn(model, "and play music", before=turns) for turns in (many, few))
     assert told(one) == told(other)
-    for task in (many, few, one, other):
-        task.end()
+    one.end()
+    other.end()
 
 
 def test_a_turn_takes_as_many_calls_as_any_task(model: Model) -> None:
-    first = turn(model, "write a note", ("write_note",) * 256)
-    second = turn(model, "play my song", ("play_music",) * 256, first)
+    second = turn(model, "play my song", ("play_music",) * 256, [["write_note"] * 256])
     assert sum(told(second).values()) == pytest.approx(1, abs=1e-5)
     with pytest.raises(CoreError, match="256 calls"):
         second.call("play_music")
-    first.end()
     second.end()
 
 
-@pytest.mark.parametrize("turns", [(), ((),), (("find_file",), ("theirs", "write_note"), ()), (("send_mail",) * 40,)])
-def test_calls_by_name_say_what_the_turns_before_do(model: Model, turns: Sequence[Sequence[str]]) -> None:
-    before = turn(model, "write a note", turns[0] if turns else ())
-    for calls in turns[1:]:
-        after = turn(model, "and go on", calls, before)
-        before.end()
-        before = after
-    calls, last = [name for plan in turns for name in plan], next((plan for plan in reversed(turns) if plan), ())
-    one, other = turn(model, "no to me", after=before), model.task("no to me", earlier=(calls, len(last)))
-    assert told(one) == told(other)
-    with other.fork() as fork:
-        assert told(fork) == told(one)
-    for task in (before, one, other):
-        task.end()
+def test_a_turn_without_calls_says_nothing_of_the_latest(model: Model) -> None:
+    turns = (("find_file",), ("theirs", "write_note"))
+    one, other = (turn(model, "no to me", before=before) for before in (turns, (*turns, ())))
+    assert told(one) == told(other) != told(turn(model, "no to me", before=((*turns[0], *turns[1]),)))
+    one.end()
+    other.end()
 
 
 def test_earlier_calls_that_nobody_can_mean_are_refused(model: Model) -> None:
-    first = turn(model, "write a note")
     with pytest.raises(CoreError, match="last_count is 2, but earlier_count is 1"):
         model.task("no to me", earlier=(["write_note"], 2))
-    with pytest.raises(CoreError, match="give one of them"):
-        model.task("no to me", after=first, earlier=(["write_note"], 1))
-    first.end()
     for options, words in ((BeginOptions(earlier_count=1), "earlier is NULL"), (BeginOptions(), "has no name")):
         options.size, task = c.sizeof(BeginOptions), c.c_void_p()
         if "name" in words:
@@ -255,10 +241,8 @@ def test_earlier_calls_that_nobody_can_mean_are_refused(model: Model) -> None:
 
 
 def test_tools_may_come_and_go_between_turns(model: Model) -> None:
-    first = turn(model, "find my file", ("write_note", "find_file"))
     changed = model.with_tools(['{"name": "burn_file", "description": "burn a file"}'], ["write_note"])
-    second = turn(changed, "again, for the letter", after=first)
-    first.end()
+    second = turn(changed, "again, for the letter", before=[["write_note", "find_file"]])
     alone, found = turn(changed, "again, for the letter"), told(second)
     assert "burn_file" in found and "write_note" not in found
     assert found["find_file"] > told(alone)["find_file"]
@@ -268,8 +252,8 @@ def test_tools_may_come_and_go_between_turns(model: Model) -> None:
 
 
 def test_a_caller_of_an_older_header_is_served(model: Model) -> None:
-    task, short = c.c_void_p(), BeginOptions.after.offset
-    options = BeginOptions(short, None, 0, 0xBAD)  # what lies behind the size is nobody's
+    task, short = c.c_void_p(), BeginOptions.earlier.offset
+    options = BeginOptions(short, last_count=9)  # what lies behind the size is nobody's
     model.core("er_begin", model.handle, Text.of("find a file"), c.byref(options), c.byref(task))
     Task(model, task).end()
     options.size = short - 1
@@ -281,7 +265,7 @@ def test_the_small_encoder_decides_first_turns_alone(library: Core, tiny_cascade
     cascade = library.load(tiny_cascade, most_loss=0.5)
     if cascade.encodes:
         first = turn(cascade, "write a note")
-        second = turn(cascade, "and play music", after=first)
+        second = turn(cascade, "and play music", before=[[]])
         assert (first.next(1).stage, second.next(1).stage) == (0, 1)
         first.end()
         second.end()

@@ -53,7 +53,11 @@ def test_every_allocation_may_fail(core: Core, tmp_path: Path, profile: str) -> 
                 vectors = [part.tolist() for part in task.encoding()] if model.encodes else []
                 task.next()
                 task.call("find_file")
-                with task.fork() as fork, model.task("and play music", after=fork) as turn, turn.fork() as other:
+                with (
+                    task.fork() as fork,
+                    model.task("and play music", earlier=(["find_file"], 1)) as turn,
+                    turn.fork() as other,
+                ):
                     decided = fork.next(), turn.next(), other.next()
                 found = hits, vectors, decided, task.next(), task.left_aside()
             with (

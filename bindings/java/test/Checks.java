@@ -272,19 +272,17 @@ public final class Checks {
 
     private void conversations() {
         try (Model model = Model.load(bundle)) {
-            Task turn = model.begin("find my file");
-            same("find_file", turn.next().tool());
-            turn.call("find_file");
-            BeginOptions after = BeginOptions.DEFAULT.after(turn);
-            Task next = model.begin("and mail it", after), again = model.begin("and mail it", after);
-            turn.close();
-            same(next.next(), again.next());
-            try (Task alone = model.begin("and mail it")) {
+            List<List<String>> turns = new ArrayList<>(List.of(List.of("find_file")));
+            BeginOptions later = BeginOptions.DEFAULT.earlier(turns);
+            turns.add(List.of());
+            try (Task next = model.begin("and mail it", later);
+                    Task again = model.begin("and mail it", BeginOptions.DEFAULT.earlier(turns));
+                    Task alone = model.begin("and mail it")) {
+                same(next.next(), again.next());
                 check(!alone.next().equals(next.next()), "the turn before says nothing");
             }
-            refused(Code.INPUT, "this task was closed", () -> model.begin("and mail it", after));
-            next.close();
-            again.close();
+            model.begin("and mail it", BeginOptions.DEFAULT.earlier(List.of())).close();
+            refused(Code.INPUT, "earlier: holds half a surrogate", () -> model.begin("it", BeginOptions.DEFAULT.earlier(List.of(List.of("\ud83d")))));
         }
     }
 

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Core {
     /** Moves together with BINDING in edgeret_jni.c, whenever a native method does. */
-    private static final int BINDING = 2;
+    private static final int BINDING = 3;
     private static final String NAME = "edgeret_jni";
     private static volatile boolean ready;
 
@@ -48,12 +48,13 @@ final class Core {
 
     static native long toolFind(long model, byte[] name);
 
-    static long begin(long model, byte[] query, @Nullable Encoding given, int @Nullable [] allowed, long after, long learner) {
-        if (given == null) return begin(model, query, null, null, null, null, allowed, after, learner);
-        return begin(model, query, given.vector(), given.tokens(), given.begins(), given.ends(), allowed, after, learner);
+    static long begin(
+            long model, byte[] query, @Nullable Encoding given, int @Nullable [] allowed, byte @Nullable [][] earlier, int last, long learner) {
+        if (given == null) return begin(model, query, null, null, null, null, allowed, earlier, last, learner);
+        return begin(model, query, given.vector(), given.tokens(), given.begins(), given.ends(), allowed, earlier, last, learner);
     }
 
-    /** The turn before in `after`, or 0, and so `learner`. Without a vector the words are encoded here. */
+    /** Of `earlier` calls `last` are the latest turn's. No learner is 0. Without a vector the words are encoded here. */
     private static native long begin(
             long model,
             byte[] query,
@@ -62,7 +63,8 @@ final class Core {
             int @Nullable [] begins,
             int @Nullable [] ends,
             int @Nullable [] allowed,
-            long after,
+            byte @Nullable [][] earlier,
+            int last,
             long learner);
 
     /** The best candidate's name; numbers: tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor. */

@@ -146,8 +146,9 @@ public final class Model implements AutoCloseable {
         try {
             int[] allowed = options.tools == null ? null : new int[options.tools.size()];
             for (int i = 0; allowed != null && i < allowed.length; i++) allowed[i] = number(model, options.tools.get(i));
-            long task = during(options.after, turn -> during(options.learner, learner ->
-                    Core.begin(model, words, options.encoding, allowed, turn, learner)));
+            byte[][] calls = options.calls();
+            long task = during(options.learner, learner ->
+                    Core.begin(model, words, options.encoding, allowed, calls, options.last(), learner));
             return new Task(task, tools, files == null ? null : files.join());
         } finally {
             handle.leave();

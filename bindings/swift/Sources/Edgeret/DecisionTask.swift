@@ -24,6 +24,7 @@ public final class DecisionTask {
         options.min_probability = minProbability.map { $0 == 0 ? -1 : $0 } ?? 0
         options.risk = risk ?? 0
         var found = er_decision()
+        found.size = MemoryLayout<er_decision>.size
         try check { er_next(handle, &options, &found, $0) }
         return Decision(found)
     }
@@ -72,6 +73,7 @@ public final class DecisionTask {
         options.size = MemoryLayout<er_learn_options>.size
         options.without_words = withoutWords ? 1 : 0
         var found = er_report()
+        found.size = MemoryLayout<er_report>.size
         try check { er_learn(handle, &options, &found, $0) }
         return Learned(found)
     }

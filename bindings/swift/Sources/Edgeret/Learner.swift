@@ -21,13 +21,14 @@ public final class Learner: @unchecked Sendable {
 
     /// One request that is decided by what was learned, too; with the model's tools, and those that came and went by the
     /// overlay.
-    public func task(_ query: String, tools: [String]? = nil, after: DecisionTask? = nil) throws -> DecisionTask {
+    public func task(_ query: String, tools: [String]? = nil, earlier: [[String]]? = nil) throws -> DecisionTask {
         guard let own = er_learner_model(handle) else { throw EdgeretError(.other, "this learner has no model") }
-        return try DecisionTask(begin(own, query, tools, after, self), model, self)
+        return try DecisionTask(begin(own, query, tools, earlier, self), model, self)
     }
 
     public func report() throws -> Learned {
         var found = er_report()
+        found.size = MemoryLayout<er_report>.size
         try check { er_learned(handle, &found, $0) }
         return Learned(found)
     }
@@ -56,7 +57,7 @@ public final class Learner: @unchecked Sendable {
         switch what {
         case .query(let text): try withText(text) { options.query = $0; try call() }
         case .tool(let name): try withText(name) { options.tool = $0; try call() }
-        case .id(let id): try withUnsafePointer(to: id) { options.id = $0; try call() }
+        case .id(let id): try withUnsafePointer(to: id) { (options.ids, options.id_count) = ($0, 1); try call() }
         case .everything:
             options.everything = 1
             try call()

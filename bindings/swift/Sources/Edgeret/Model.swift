@@ -68,6 +68,7 @@ public final class Model: @unchecked Sendable {
     init(_ made: OpaquePointer?, _ files: Files?) throws {
         guard let made else { throw EdgeretError(.other, "the library gave no model; build it again") }
         var summary = er_summary()
+        summary.size = MemoryLayout<er_summary>.size
         do {
             try check { er_describe(made, &summary, $0) }
         } catch {
@@ -115,10 +116,10 @@ public final class Model: @unchecked Sendable {
         return try Model(made, files)
     }
 
-    /// One request, step by step. `tools` are the only ones that may be chosen; `after` is the turn before, in a
-    /// conversation.
-    public func task(_ query: String, tools: [String]? = nil, after: DecisionTask? = nil) throws -> DecisionTask {
-        try DecisionTask(begin(handle, query, tools, after, nil), self, nil)
+    /// One request, step by step. `tools` are the only ones that may be chosen; `earlier`, where a conversation goes
+    /// on, are the calls of each turn before, oldest first.
+    public func task(_ query: String, tools: [String]? = nil, earlier: [[String]]? = nil) throws -> DecisionTask {
+        try DecisionTask(begin(handle, query, tools, earlier, nil), self, nil)
     }
 
     /// The tools that words want most, best first.
@@ -200,7 +201,7 @@ final class Files {
 
 /// Begins a request on a model, with a learner or without.
 func begin(
-    _ model: OpaquePointer, _ query: String, _ tools: [String]?, _ after: DecisionTask?, _ learner: Learner?
+    _ model: OpaquePointer, _ query: String, _ tools: [String]?, _ earlier: [[String]]?, _ learner: Learner?
 ) throws -> OpaquePointer? {
     let numbers = try tools.map { try $0.map { tool -> UInt32 in
         guard let number = UInt32(exactly: withText(tool) { er_tool_find(model, $0) }) else {
@@ -213,17 +214,23 @@ func begin(
         try (numbers ?? []).withUnsafeBufferPointer { allowed in
             var options = er_begin_options()
             options.size = MemoryLayout<er_begin_options>.size
-            options.after = after?.handle
             options.learner = learner?.handle
             // An empty list has to be told from none.
             var nobody: UInt32 = 0
             try withUnsafePointer(to: &nobody) { somewhere in
                 options.allowed = numbers == nil ? nil : allowed.baseAddress ?? somewhere
                 options.allowed_count = allowed.count
-                try check { er_begin(model, text, &options, &made, $0) }
+                guard let earlier else { return try check { er_begin(model, text, &options, &made, $0) } }
+                try withTexts(earlier.flatMap { $0 }) { calls in
+                    options.earlier = calls.baseAddress
+                    options.earlier_count = calls.count
+                    options.last_count = earlier.last { !$0.isEmpty }?.count ?? 0
+                    if calls.isEmpty { options.earlier = UnsafePointer(bitPattern: MemoryLayout<er_text>.alignment) }
+                    try check { er_begin(model, text, &options, &made, $0) }
+                }
             }
         }
     }
-    withExtendedLifetime((after, learner)) {}
+    withExtendedLifetime(learner) {}
     return made
 }

@@ -156,11 +156,9 @@ final class ModelTests: XCTestCase {
         XCTAssertEqual(try grown.task("find my file").next().tool, "find_file")
     }
 
-    func testATurnBeginsAfterAnotherOne() throws {
+    func testALaterTurnLooksBack() throws {
         let model = try Model(folder: bundle("few"))
-        var turn = try model.task("find my file")
-        try turn.call("find_file")
-        turn = try model.task("and mail it to me", after: turn)
+        let turn = try model.task("and mail it to me", earlier: [["find_file"], []])
         let with = try turn.next(), without = try model.task("and mail it to me").next()
         XCTAssertNotEqual(with, without)
     }
