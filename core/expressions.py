@@ -20,12 +20,15 @@ MANY = 0xFFFF  # a program that may begin anywhere
 FIRST_LIST, MOST_LISTS = 0xE000, 16  # private code points stand for lists of words in an expression
 OPS = (
     "CHAR TEXT SET ANY LOOP SPLIT LAZY IF_FIRST DISPATCH JUMP EDGE BEGIN END BEHIND NOT_BEHIND LOOK NOT_LOOK LIST "
-    "FAIL MATCH"
+    "FAIL SAVE ZERO COUNT BACK MATCH"
 )  # as in pattern.c
+GROUPS = "v w n h m part to half d month mm y".split(" ")  # whose places a match tells, as in pattern.h
+COUNTERS = 2 * len(GROUPS)  # registers behind those of groups
+MOST_UNROLLED = 3
 NEAR, HAN = 0x2100, 0x4E00  # letters of two bytes are up to there, and from there on
-ENDLESS = 255  # a repeat's most
+ENDLESS = 0xFFFF  # a repeat's most
 OP = {name: number for number, name in enumerate(OPS.split(" "))}
-IGNORES_CASE, AT_BEGIN, AT_EDGE = 1, 2, 4  # flags of a program
+IGNORES_CASE, AT_BEGIN, AT_EDGE, HAS_GROUPS = 1, 2, 4, 8  # flags of a program
 
 
 def fold(point: int) -> int:
@@ -176,11 +179,16 @@ class Programs:
         self.sets: list[Set] = []
         self.firsts: list[int] = []
         self.flags = 0
+        self.groups: dict[int, int] = {}  # of the expression that is being added: a group's place among GROUPS
+        self.counters = 0  # of repeats that are open
+        self.needed = 0  # keys of characters, one of which every match of the last one has
 
     def add(self, expression: str, flags: int) -> tuple[int, int, int]:
         """Compiles one more: where it begins, the number of its first characters, and its flags."""
         self.flags = flags & re.IGNORECASE
-        tree = list(re._parser.parse(expression, flags))
+        parsed = re._parser.parse(expression, flags)
+        self.groups = {number: GROUPS.index(name) for name, number in parsed.state.groupdict.items()}
+        tree = list(parsed)
         start = len(self.code)
         first = self.first(tree)
         told = IGNORES_CASE if self.flags else 0
@@ -188,8 +196,10 @@ class Programs:
             told |= AT_BEGIN
         if tree and tree[0] == (sre.AT, sre.AT_BOUNDARY) and not first.empty and not first.keys & NO_WORDS:
             told |= AT_EDGE
+        told |= HAS_GROUPS if self.groups else 0
         self.sequence(tree)
         self.emit("MATCH")
+        self.needed = self.needed_by(tree)
         for at in self.addresses:  # no jump to another jump
             while self.code[self.address(at)] == OP["JUMP"]:
                 self.point(at, self.address(self.address(at) + 1))
@@ -233,6 +243,8 @@ class Programs:
 
     def one(self, node: tuple[Any, Any]) -> Set | None:
         """The class of an item of one character."""
+        if node[0] is sre.LITERAL and is_list(node[1]):
+            return None
         source = source_of(node)
         return None if source is None else set_of(source, self.flags)
 
@@ -250,9 +262,26 @@ class Programs:
                 return First(keys, False)
         return First(keys, True)
 
+    def needed_by(self, items: Sequence[Any]) -> int:
+        """The fewest keys of characters, one of which a sequence has wherever it matches."""
+        found = [(1 << 256) - 1]
+        for op, told in items:
+            if op is sre.BRANCH:
+                keys = 0
+                for branch in told[1]:
+                    keys |= self.needed_by(branch)
+                found.append(keys)
+            elif op is sre.SUBPATTERN:
+                found.append(self.needed_by(told[3]))
+            elif op in (sre.MAX_REPEAT, sre.MIN_REPEAT) and told[0]:
+                found.append(self.needed_by(told[2]))
+            elif op is sre.LITERAL or self.one((op, told)) is not None:
+                found.append(self.first_of(op, told).keys)
+        return min(found, key=int.bit_count)
+
     def first_of(self, op: Any, told: Any) -> First:
         if op is sre.LITERAL and is_list(told):
-            return First(sum({1 << key(ord(word[0])) for word in self.lists[told - FIRST_LIST]}), False)
+            return First(self.first_of_list(told - FIRST_LIST), False)
         if op is sre.LITERAL:
             return First(1 << key(self.folded(told)), False)
         one = self.one((op, told))
@@ -270,6 +299,13 @@ class Programs:
             found = self.first(told[2])
             return First(found.keys, found.empty or not told[0])
         return First(0, True)
+
+    def first_of_list(self, number: int) -> int:
+        """The keys of letters that a list's words begin with, in whatever case the text is looked at."""
+        folded = {FOLDED[ord(word[0])] for word in self.lists[number]}
+        if self.flags:
+            return sum({1 << key(point) for point in folded})
+        return sum({1 << key(point) for point in (*map(ord, CASED), *folded) if FOLDED[point] in folded})
 
     def sequence(self, items: Sequence[Any]) -> None:
         letters: list[int] = []
@@ -296,9 +332,13 @@ class Programs:
             self.branch(told[1])
         elif op is sre.SUBPATTERN:
             group, more, less, items = told
-            if group is not None or more or less:
-                raise SystemExit("groups that keep what they match are not needed so far")
+            if more or less:
+                raise SystemExit("a part with other flags is not needed so far")
+            if group is not None:
+                self.emit("SAVE", 2 * self.groups[group])
             self.sequence(items)
+            if group is not None:
+                self.emit("SAVE", 2 * self.groups[group] + 1)
         elif op in (sre.MAX_REPEAT, sre.MIN_REPEAT):
             self.repeat(op is sre.MIN_REPEAT, *told)
         elif op is sre.AT:
@@ -378,21 +418,31 @@ class Programs:
         endless = most is sre.MAXREPEAT
         one = self.one(items[0]) if len(items) == 1 else None
         if one is not None and not lazy:
-            self.emit("LOOP", self.set_number(one), least, ENDLESS if endless else int(most))
+            limit = ENDLESS if endless else int(most)
+            self.emit("LOOP", self.set_number(one), least, limit & 255, limit >> 8)
             return
         if self.first(items).empty:
             raise SystemExit("what may be empty is not repeated so far")
         for _ in range(least):
             self.sequence(items)
+        more = 1 if endless else int(most) - least
+        counter = COUNTERS + self.counters if more > MOST_UNROLLED else None
+        if counter is not None:
+            self.emit("ZERO", counter)
+            self.counters += 1
         again, ends = len(self.code), []
-        for _ in range(1 if endless else int(most) - least):
+        for _ in range(1 if counter is not None else more):
             if lazy:
                 self.emit("LAZY")
             else:
                 self.emit("IF_FIRST", self.first_number(self.first(items).keys))
             ends.append(self.emit_address())
+            if counter is not None:
+                self.emit("COUNT", counter, more & 255, more >> 8)
             self.sequence(items)
-        if endless:
+        if counter is not None:
+            self.counters -= 1
+        if endless or counter is not None:
             self.point(self.jump(), again)
         for end in ends:
             self.here(end)
@@ -400,9 +450,16 @@ class Programs:
     def look(self, negative: bool, direction: int, items: Sequence[Any]) -> None:
         if direction < 0:
             one = self.one(items[0]) if len(items) == 1 else None
-            if one is None:
-                raise SystemExit("what stands before is one character so far")
-            self.emit("NOT_BEHIND" if negative else "BEHIND", self.set_number(one))
+            if one is not None:
+                self.emit("NOT_BEHIND" if negative else "BEHIND", self.set_number(one))
+                return
+            # As many characters back, what is looked for ends here.
+            self.emit("NOT_LOOK" if negative else "LOOK")
+            end = self.emit_address()
+            self.emit("BACK", items.getwidth()[0])
+            self.sequence(items)
+            self.emit("MATCH")
+            self.here(end)
             return
         self.emit("NOT_LOOK" if negative else "LOOK")
         end = self.emit_address()

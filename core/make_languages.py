@@ -1,8 +1,9 @@
 """Writes src/languages_data.h: what the core knows of languages, from edgeret/inputs/languages/*.json and what sections
-16.10 to 16.13 of docs/FORMAT.md list: words with what they are in, and expressions as programs for src/pattern.c.
+16.10 to 16.13 of docs/FORMAT.md list: words with what they are in, and expressions as programs for src/pattern.c. And
+src/pieces_data.h, with what make_pieces.py has of arguments.
 
-    PYTHONPATH=. python core/make_languages.py            writes the file
-    PYTHONPATH=. python core/make_languages.py --check    fails where the file is another one
+    PYTHONPATH=. python core/make_languages.py            writes the files
+    PYTHONPATH=. python core/make_languages.py --check    fails where they are others
 
 A device runs programs and reads no expression. A Python of another Unicode version than the tables' cannot make them.
 """
@@ -17,14 +18,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import make_pieces
 from expressions import FIRST_LIST, FOLDED, MANY, Programs, letter_bytes
 
-from edgeret.inputs import language, language_rules, values
+from edgeret.inputs import language, language_rules, units, values
 from edgeret.runtime import opposites
 
 VERSION = "14.0.0"
 TARGET = Path(__file__).parent / "src" / "languages_data.h"
-LISTS = ("date", "time", "unit", "money")
+PIECES = TARGET.with_name("pieces_data.h")
+LISTS = ("date", "time", "unit", "money", make_pieces.GLUED)
 EXPRESSIONS = ("cut", "adds", "polite", "question", "knowledge", "value", "name", "state", "demand", "quoted")
 WORD_LISTS = (
     *("openings", "fillers", "subordinate", "questions", "verbs", "final", "halves", "stating", "negations"),
@@ -36,7 +39,7 @@ MORE_LISTS = {"ahead": "next this"}  # words with which dates begin
 
 def words_of(kind: str) -> list[str]:
     """The words of a list of values."""
-    found = values.listed(kind).split("|")
+    found = (units._GLUED if kind == make_pieces.GLUED else values.listed(kind)).split("|")
     if not all(re.fullmatch(r"\w+", word) for word in found):
         raise SystemExit(f"a word of {kind} is several")
     return found
@@ -48,11 +51,11 @@ def value_expressions() -> list[tuple[str, int]]:
     found = []
     for pattern in values._patterns():
         text = pattern.pattern
-        for number, kind in enumerate(LISTS):
+        for number, kind in enumerate(LISTS[:4]):
             # The \b, where a list's word always ends, keeps it apart from characters that are its alternatives.
             text = text.replace(rf"(?:{values.listed(kind)})\b", chr(FIRST_LIST + number) + r"\b")
         text = text.replace("半]+个?", "半]个?")
-        if any(values.listed(kind) in text for kind in LISTS):
+        if any(values.listed(kind) in text for kind in LISTS[:4]):
             raise SystemExit(f"a list stands in {text}")
         found.append((text, pattern.flags & re.IGNORECASE))
     return found
@@ -289,18 +292,19 @@ def endings() -> str:
     return "\n".join(told)
 
 
-def tables() -> str:
-    """The whole file."""
+def tables() -> tuple[str, str]:
+    """Both files whole."""
     words, programs = Words(), Programs([words_of(kind) for kind in LISTS])
     rules, entries, doubts = collect(words, programs)
     value_programs = []
     for text, flags in value_expressions():
         value_programs.append(len(entries))
         entries.append(programs.add(text, flags))
+    pieces = make_pieces.tables(programs, entries)
     add_others(words)
     if len(programs.code) >= MANY:
         raise SystemExit("programs are too long for their addresses")
-    return "\n".join(
+    languages = "\n".join(
         (
             "/* Made by core/make_languages.py; not to be edited. */\n",
             "/* Programs of pattern.c. */",
@@ -318,6 +322,7 @@ def tables() -> str:
             word_tables(words),
         )
     )
+    return languages, pieces
 
 
 def main() -> int:
@@ -325,13 +330,12 @@ def main() -> int:
     if unicodedata.unidata_version != VERSION:
         print(f"this Python knows Unicode {unicodedata.unidata_version}; one with {VERSION} (3.11) makes the file")
         return 2
-    text = tables()
-    if "--check" in sys.argv[1:]:
-        if TARGET.read_text(encoding="utf-8") != text:
-            print(f"{TARGET} is not what core/make_languages.py makes; run it")
+    for target, text in zip((TARGET, PIECES), tables(), strict=True):
+        if "--check" not in sys.argv[1:]:
+            target.write_text(text, encoding="utf-8")
+        elif target.read_text(encoding="utf-8") != text:
+            print(f"{target} is not what core/make_languages.py makes; run it")
             return 1
-        return 0
-    TARGET.write_text(text, encoding="utf-8")
     return 0
 
 

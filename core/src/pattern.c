@@ -4,8 +4,8 @@
 
 /* As in make_languages.py. */
 enum { CHAR, TEXT, SET, ANY, LOOP, SPLIT, LAZY, IF_FIRST, DISPATCH, JUMP, EDGE, BEGIN, END, BEHIND, NOT_BEHIND, LOOK, NOT_LOOK,
-       LIST, FAIL, MATCH };
-enum { ENDLESS = 255, NO_LETTER = 0xffffff, LONGEST_LISTED = 32 }; /* no word of a list has more letters */
+       LIST, FAIL, SAVE, ZERO, COUNT, BACK, MATCH };
+enum { ENDLESS = 0xffff, NO_LETTER = 0xffffff, LONGEST_LISTED = 32 }; /* no word of a list has more letters */
 
 /* Of a search from one place, steps that no expression here takes in a text of 20,000 code points (tests measure it): a
    program that would go on longer finds nothing. */
@@ -83,6 +83,12 @@ void er_matcher_of(er_arena *arena, er_matcher *m)
     m->room = sizeof m->own / sizeof *m->own;
     m->steps = 0;
     m->failed = false;
+    memset(m->kept, 0, sizeof m->kept);
+}
+
+static void forget(er_matcher *m, const er_program *program)
+{
+    if (program->flags & ER_HAS_GROUPS) memset(m->kept, 0xff, 2 * ER_GROUPS * sizeof *m->kept);
 }
 
 static bool keep(er_matcher *m, uint32_t pc, uint32_t at, uint32_t least)
@@ -100,6 +106,9 @@ static bool keep(er_matcher *m, uint32_t pc, uint32_t at, uint32_t least)
     m->choices[m->used++] = (er_choice){pc, at, least};
     return true;
 }
+
+/* In place of a choice: what stood in a register before. */
+#define UNDO 0x80000000u
 
 static uint32_t address(const uint8_t *at) { return at[0] | (uint32_t)at[1] << 8; }
 static uint32_t place(const uint8_t *at) { return (uint32_t)(at - er_pattern_code); }
@@ -135,13 +144,13 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             break;
         case LOOP: {
             const er_letters *set = &er_pattern_sets[told[1]];
-            const uint32_t least = at + told[2], left = count - at;
-            const uint32_t limit = told[3] == ENDLESS || told[3] > left ? count : at + told[3];
+            const uint32_t least = at + told[2], left = count - at, most_of = address(told + 3);
+            const uint32_t limit = most_of == ENDLESS || most_of > left ? count : at + most_of;
             uint32_t i = at;
             while (i < limit && is_in(set, text[i], v->kinds[i])) i++;
             m->steps += i - at;
             fits = i >= least;
-            pc += 4;
+            pc += 5;
             if (fits && i > least && !keep(m, pc, i - 1, least)) return false;
             at = i;
             break;
@@ -204,10 +213,25 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             uint32_t i = at;
             while (i < count && i - at <= LONGEST_LISTED && v->kinds[i] & ER_IS_WORD) i++;
             m->steps += i - at;
-            fits = i > at && er_is_listed(text + at, i - at, told[1]);
+            fits = i > at && er_is_listed(v->caseless + at, i - at, told[1]);
             at = i, pc += 2;
             break;
         }
+        case SAVE:
+        case ZERO:
+            if (!keep(m, UNDO | told[1], m->kept[told[1]], 0)) return false;
+            m->kept[told[1]] = told[0] == SAVE ? at : 0;
+            pc += 2;
+            break;
+        case COUNT:
+            fits = m->kept[told[1]] < address(told + 2);
+            if (fits && !keep(m, UNDO | told[1], m->kept[told[1]]++, 0)) return false;
+            pc += 4;
+            break;
+        case BACK:
+            fits = at >= told[1];
+            at -= told[1], pc += 2;
+            break;
         case MATCH:
             *end = at;
             m->used = base;
@@ -216,6 +240,10 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             fits = false;
         }
         if (fits) continue;
+        while (m->used > base && m->choices[m->used - 1].pc & UNDO) {
+            m->used--;
+            m->kept[m->choices[m->used].pc & ~UNDO] = m->choices[m->used].at;
+        }
         if (m->used == base) return false;
         er_choice *last = &m->choices[m->used - 1];
         pc = last->pc;
@@ -229,6 +257,7 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
 
 bool er_matches(er_matcher *m, const er_program *program, const er_view *v, uint32_t at, uint32_t *end)
 {
+    forget(m, program);
     return run(m, v, program->flags & ER_IGNORES_CASE ? v->caseless : v->points, program->start, at, m->steps + MOST_STEPS, end);
 }
 
@@ -238,6 +267,7 @@ bool er_finds(er_matcher *m, const er_program *program, const er_view *v, uint32
     const bool edge = program->flags & ER_AT_EDGE;
     const uint32_t last = program->flags & ER_AT_BEGIN ? 0 : v->count;
     const uint64_t most = m->steps + MOST_STEPS;
+    forget(m, program);
     for (uint32_t at = from; at <= last && !m->failed; at++) {
         if (program->first != ER_ANYWHERE && (at == v->count || !may_begin(program->first, text[at]))) continue;
         if (edge && at && v->kinds[at - 1] & ER_IS_WORD) continue;

@@ -36,7 +36,7 @@ typedef struct {
 } er_program;
 
 enum { ER_ANYWHERE = 0xffff };
-enum { ER_IGNORES_CASE = 1, ER_AT_BEGIN = 2, ER_AT_EDGE = 4 }; /* as in make_languages.py */
+enum { ER_IGNORES_CASE = 1, ER_AT_BEGIN = 2, ER_AT_EDGE = 4, ER_HAS_GROUPS = 8 }; /* as in make_languages.py */
 
 /* A class of characters: a bit for each of ASCII, one for each category of others (digit, word, space, none of these), and
    ranges of others for which it is the other way round. */
@@ -67,6 +67,10 @@ static inline uint32_t er_next_letter(const uint8_t **at)
 /* Whether a word is in one of the lists that instructions name: of languages.c. */
 bool er_is_listed(const uint32_t *word, uint32_t count, uint32_t list);
 
+/* Groups by name, as in expressions.py, and counters of repeats that stand one in the other. */
+enum { ER_GROUP_V, ER_GROUP_W, ER_GROUP_N, ER_GROUP_H, ER_GROUP_M, ER_GROUP_PART, ER_GROUP_TO, ER_GROUP_HALF, ER_GROUP_D, ER_GROUP_MONTH,
+       ER_GROUP_MM, ER_GROUP_Y, ER_GROUPS, ER_COUNTERS = 8 };
+
 typedef struct {
     uint32_t pc, at, least;
 } er_choice;
@@ -78,8 +82,16 @@ typedef struct {
     uint32_t used, room;
     uint64_t steps; /* in all, for tests */
     bool failed;    /* no memory: nothing that was found holds */
+    uint32_t kept[2 * ER_GROUPS + ER_COUNTERS]; /* where groups begin and end, UINT32_MAX: they match nothing; counters of repeats */
     er_choice own[64];
 } er_matcher;
+
+/* Where a group of the last match is; false where it matched nothing. */
+static inline bool er_group(const er_matcher *m, uint32_t group, er_span *found)
+{
+    *found = (er_span){m->kept[2 * group], m->kept[2 * group + 1]};
+    return found->end != UINT32_MAX;
+}
 
 void er_matcher_of(er_arena *, er_matcher *);
 

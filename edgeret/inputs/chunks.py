@@ -92,7 +92,7 @@ def chunks(text: str) -> Chunks:
     ):
         leads = leads_of(reading, first)
         void = _is_void(reading, first, taken_back, last)
-        joined = first > 0 and reading.units[first - 1].lower in (",", "and", "or", "&", "und")
+        joined = first > 0 and reading.units[first - 1].lower in _ANDS
         found.setdefault((kind, first, last), Chunk(kind, first, last, leads, clause_of[first], void, joined))
         if len(found) >= MOST_CHUNKS:
             break
@@ -192,7 +192,7 @@ def _told(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str, i
             end = _end(reading, first, None)
             if end > first + 1:
                 yield "told", first, end
-        if unit.lower in _PREPOSITIONS or (unit.lower in ("the", "a", "an", "my") and i):
+        if unit.lower in _PREPOSITIONS or (unit.lower in _BEFORE_REST and i):
             end = _end(reading, i + 1, clause_of)
             if end > i + 1:
                 yield "rest", i + 1, end
@@ -240,7 +240,7 @@ def _to_do(reading: Reading, first: int) -> Iterator[tuple[str, int, int]]:
         for match in whens:
             if match.first >= first and all(unit.lower in _BEFORE_WHEN for unit in units[first : match.first]):
                 first, moved = match.last, True
-    while first < len(units) and units[first].lower in ("to", "that", "about", "of", ":", ","):
+    while first < len(units) and units[first].lower in _BEFORE_TO_DO:
         first += 1
     end = _end(reading, first, None) if first < len(units) else first
     moved = True
@@ -255,6 +255,11 @@ def _to_do(reading: Reading, first: int) -> Iterator[tuple[str, int, int]]:
         yield "told", first, end
 
 
+_ANDS = frozenset((",", "and", "or", "&", "und"))
+_AT_END = frozenset(("and", "please", "then", "or", "but", "thanks"))
+_BEFORE_TO_DO = frozenset(("to", "that", "about", "of", ":", ","))
+_BEFORE_REST = frozenset(("the", "a", "an", "my"))
+_BEFORE_VALUES = frozenset(("the", "a", "an", "on", "at", "to", "for", "in", "by", "from", "my", "with", '"', "“"))
 _BEFORE_WHEN = frozenset(("at", "on", "in", "by", "for", "around", ",", "this", "from"))
 
 
@@ -325,7 +330,7 @@ def _end(reading: Reading, first: int, clause_of: tuple[int, ...] | None) -> int
         end += 1
     while end > first and not units[end - 1].is_word:
         end -= 1
-    while end > first and units[end - 1].lower in ("and", "please", "then", "or", "but", "thanks"):
+    while end > first and units[end - 1].lower in _AT_END:
         end -= 1
     return end
 
@@ -378,22 +383,7 @@ def _is_void(reading: Reading, first: int, taken_back: list[tuple[int, int]], la
     if any(last == before or (first < before < last) for before, _ in taken_back):
         return True
     at = first - 1
-    while at >= 0 and units[at].lower in (
-        "the",
-        "a",
-        "an",
-        "on",
-        "at",
-        "to",
-        "for",
-        "in",
-        "by",
-        "from",
-        "my",
-        "with",
-        '"',
-        "“",
-    ):
+    while at >= 0 and units[at].lower in _BEFORE_VALUES:
         at -= 1
     if at >= 0 and units[at].lower in _NEGATIONS and not any(first == behind for _, behind in taken_back):
         return units[at].lower != "than" or (at > 0 and units[at - 1].lower in ("rather", "other"))
