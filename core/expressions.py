@@ -22,7 +22,7 @@ OPS = (
     "CHAR TEXT SET ANY LOOP SPLIT LAZY IF_FIRST DISPATCH JUMP EDGE BEGIN END BEHIND NOT_BEHIND LOOK NOT_LOOK LIST "
     "FAIL SAVE ZERO COUNT BACK MATCH"
 )  # as in pattern.c
-GROUPS = "v w n h m part to half d month mm y".split(" ")  # whose places a match tells, as in pattern.h
+GROUPS = "v w n h m part to half d month mm y".split(" ")  # whose places a match tells, as in pattern.h; others stand in order
 COUNTERS = 2 * len(GROUPS)  # registers behind those of groups
 MOST_UNROLLED = 3
 NEAR, HAN = 0x2100, 0x4E00  # letters of two bytes are up to there, and from there on
@@ -187,7 +187,8 @@ class Programs:
         """Compiles one more: where it begins, the number of its first characters, and its flags."""
         self.flags = flags & re.IGNORECASE
         parsed = re._parser.parse(expression, flags)
-        self.groups = {number: GROUPS.index(name) for name, number in parsed.state.groupdict.items()}
+        named = {number: GROUPS.index(name) for name, number in parsed.state.groupdict.items()}
+        self.groups = named or {number: number - 1 for number in range(1, parsed.state.groups)}
         tree = list(parsed)
         start = len(self.code)
         first = self.first(tree)

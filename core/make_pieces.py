@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from expressions import FIRST_LIST, Programs
 
-from edgeret.inputs import chunks, glosses, measures, numerals, units, values, words
+from edgeret.inputs import chunks, dates, glosses, measures, numerals, units, value_forms, values, words
 
 GLUED = "glued"  # what may stand right behind a number, as a list of words beside those of values
 LANGUAGES = ("en", "de", "fr", "es", "zh")
@@ -49,6 +49,7 @@ LISTS: Mapping[str, Iterable[str]] = {
     "IDLE_CAPITAL": ("may", "us"),
     "ME": ("me", "us"),
     "OTHER": ("rather", "other"),
+    "IDLE": value_forms._IDLE,
 }
 EXPRESSIONS = (
     ("NOT_VALUES", chunks._NOT_VALUES),
@@ -57,6 +58,13 @@ EXPRESSIONS = (
     ("BEHIND_COMMAND", chunks._BEHIND_COMMAND),
     ("NOON", glosses._NOON),
 )
+
+
+WHOLE = (
+    *(("ISO", dates._ISO), ("SLASHED", dates._SLASHED), ("DOTTED", dates._DOTTED), ("MONTH_DAY", dates._MONTH_DAY)),
+    *(("DAY_MONTH", dates._DAY_MONTH), ("ORDINAL", dates._ORDINAL), ("AHEAD", dates._AHEAD), ("OF_DAY", dates._OF_DAY)),
+    *(("CLOCK", dates._CLOCK), ("SUBJECT", chunks._SUBJECT)),
+)  # matched as a whole
 
 
 def number_of(programs: Programs, entries: list[tuple[int, int, int]], text: str, flags: int) -> int:
@@ -178,19 +186,21 @@ def tables(programs: Programs, entries: list[tuple[int, int, int]]) -> str:
     pool.at("date")
     numbers = []
     for language, (text, flags) in zip(LANGUAGES, cutters(), strict=True):
-        numbers.append((f"ER_CUTS_{language.upper()}", number_of(programs, entries, text, flags)))
+        numbers.append((f"ER_P_CUTS_{language.upper()}", number_of(programs, entries, text, flags)))
     kinds = (*units.PATTERNS, *CHUNKS, "serial")
     matched = []
     for kind, pattern in units._patterns():
         number = number_of(programs, entries, with_lists(pattern.pattern), pattern.flags)
         matched.append((number, kinds.index(kind), programs.first_number(programs.needed)))
     for name, pattern in EXPRESSIONS:
-        numbers.append((f"ER_{name}", number_of(programs, entries, pattern.pattern, pattern.flags)))
-    numbers.append(("ER_SUBJECT", number_of(programs, entries, f"(?:{chunks._SUBJECT.pattern}){ALL}", 0)))
+        numbers.append((f"ER_P_{name}", number_of(programs, entries, pattern.pattern, pattern.flags)))
+    for name, pattern in WHOLE:
+        numbers.append((f"ER_P_{name}", number_of(programs, entries, f"(?:{pattern.pattern}){ALL}", pattern.flags)))
     body = [
         *list_tables(pool),
         rows("er_value_pattern", "value_patterns", matched),
         *gloss_tables(pool, programs, entries),
+        rows("uint16_t", "weekday_names", [(pool.at(day),) for day in dates._WEEKDAYS]),
         rows("uint16_t", "month_names", [(pool.at(month),) for month in glosses._MONTHS]),
     ]
     return "\n".join(

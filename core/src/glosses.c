@@ -143,14 +143,6 @@ static er_text written(const phrase *p, uint32_t group)
     return er_cut(text->text, text->starts[p->groups[group].begin], text->starts[p->groups[group].end]);
 }
 
-/* What a decimal digit is worth: they stand in rows from 0 to 9. */
-static uint32_t digit_of(uint32_t point)
-{
-    uint32_t first = point;
-    while (first && er_is_decimal(first - 1)) first--;
-    return (point - first) % 10;
-}
-
 /* The number of a group, as large as it can be where it is larger; `digits` (may be NULL): as text. */
 static bool number_in(phrase *p, uint32_t group, int64_t *value, er_text *digits)
 {
@@ -163,7 +155,7 @@ static bool number_in(phrase *p, uint32_t group, int64_t *value, er_text *digits
         size_t n = 0;
         *value = 0;
         for (size_t i = 0; i < text.length;) {
-            const uint32_t digit = digit_of(er_point_at(text, &i));
+            const uint32_t digit = er_digit_of(er_point_at(text, &i));
             if (*value < TOO_LARGE) *value = 10 * *value + digit;
             if (n || digit || i == text.length) at[n++] = (char)('0' + digit);
         }
@@ -210,7 +202,7 @@ static bool clock_of(phrase *p, char *room, size_t size)
     if (has(p, ER_GROUP_PART)) {
         const er_span part = p->groups[ER_GROUP_PART];
         const bool pm = !matches_in(p->reader, p->glossary->before_noon, part) && matches_in(p->reader, p->glossary->behind_noon, part);
-        if (h == 12 && pm && !matches_in(p->reader, ER_NOON, part)) return false;
+        if (h == 12 && pm && !matches_in(p->reader, ER_P_NOON, part)) return false;
         snprintf(room, size, h > 0 && h <= 12 ? "%d:%02d %s" : "%d:%02d", h, m, pm ? "pm" : "am");
         return true;
     }

@@ -74,6 +74,13 @@ bool er_gloss_of(const er_glossary *g, er_text lower, er_text *english)
     return true;
 }
 
+uint32_t er_weekday_of(er_text lower)
+{
+    uint32_t day = 0;
+    while (day < sizeof weekday_names / sizeof *weekday_names && against(weekday_names[day], lower)) day++;
+    return day;
+}
+
 er_text er_month_name(uint32_t number) { return er_pooled(month_names[number]); }
 
 const er_value_pattern *er_value_patterns(uint32_t *count)

@@ -61,6 +61,7 @@ int er_numeral_of(er_text lower); /* -1: none */
 const er_number_word *er_number_word_of(const er_glossary *, er_text lower);
 bool er_gloss_of(const er_glossary *, er_text lower, er_text *english);
 er_text er_month_name(uint32_t number); /* from 0 on */
+uint32_t er_weekday_of(er_text lower);  /* 0: Monday; 7: none */
 const er_value_pattern *er_value_patterns(uint32_t *count);
 
 /* ---- A request that is being read ---- */
@@ -91,6 +92,7 @@ static inline bool er_is_mark(const er_reader *r, uint32_t unit, const char *mar
     return r->units[unit].end - r->units[unit].begin == 1 && c && c < 128 && strchr(marks, (int)c);
 }
 
+uint32_t er_digit_of(uint32_t point); /* what a decimal digit is worth */
 /* Whether a letter is a capital, as str.isupper has it. */
 bool er_is_upper(uint32_t point);
 bool er_add_match(er_reader *, uint32_t kind, uint32_t first, uint32_t last);

@@ -14,6 +14,13 @@ bool er_is_upper(uint32_t c)
            (c >= 0x1f150 && c <= 0x1f169) || (c >= 0x1f170 && c <= 0x1f189);
 }
 
+uint32_t er_digit_of(uint32_t point) /* they stand in rows from 0 to 9 */
+{
+    uint32_t first = point;
+    while (first && er_is_decimal(first - 1)) first--;
+    return (point - first) % 10;
+}
+
 bool er_lower_text(er_arena *arena, er_text text, er_text *lower)
 {
     bool plain = true;
@@ -91,7 +98,7 @@ static bool first_stem(er_arena *arena, er_text known, er_text *stem)
 bool er_cut_units(er_reader *r)
 {
     const er_language language = r->reading->language;
-    const er_program *cut = er_rule(ER_CUTS_EN + (uint32_t)language);
+    const er_program *cut = er_rule(ER_P_CUTS_EN + (uint32_t)language);
     const uint32_t most = r->said.written.count < ER_MOST_UNITS ? r->said.written.count : ER_MOST_UNITS;
     r->units = ER_TAKE(r->arena, er_unit, most + 1);
     er_text *own = ER_TAKE(r->arena, er_text, 3 * (size_t)most + 1), *lower = own + most, *glosses = lower + most;

@@ -51,3 +51,40 @@ int64_t probe_pieces(const char *text, size_t length, int32_t *numbers, char *li
     er_give_back(&arena);
     return n;
 }
+
+/* The mantissa, the scale and the dimension of an amount. */
+int32_t probe_amount(const char *text, size_t length, int64_t found[3])
+{
+    er_error error = {0};
+    er_arena arena = {.error = &error};
+    er_amount amount = {0};
+    const bool is = er_amount_of(&arena, (er_text){text, length}, &amount);
+    found[0] = amount.mantissa, found[1] = amount.scale, found[2] = amount.dimension;
+    er_give_back(&arena);
+    return is;
+}
+
+/* Year, month and day, as they are from a day on (NULL: from none). */
+int32_t probe_day(const char *text, size_t length, const int32_t *today, int32_t past, int32_t found[3])
+{
+    er_error error = {0};
+    er_arena arena = {.error = &error};
+    er_day day = {0};
+    er_now now = {0};
+    if (today) now.year = (int16_t)today[0], now.month = (uint8_t)today[1], now.day = (uint8_t)today[2];
+    const bool is = er_day_of(&arena, (er_text){text, length}, today ? &now : NULL, past, &day);
+    found[0] = day.year, found[1] = day.month, found[2] = day.day;
+    er_give_back(&arena);
+    return is;
+}
+
+int32_t probe_time(const char *text, size_t length, int32_t found[3])
+{
+    er_error error = {0};
+    er_arena arena = {.error = &error};
+    er_time time = {0};
+    const bool is = er_time_of(&arena, (er_text){text, length}, &time);
+    found[0] = time.hour, found[1] = time.minute, found[2] = time.second;
+    er_give_back(&arena);
+    return is;
+}

@@ -23,7 +23,7 @@ MOST_WISHES = 3
 """Of a request that is read wish by wish; whoever asks for more tells a story, whose clauses stand for no call each."""
 _MOST_CLAUSES = 24
 """Of such a request."""
-_LEAST_CHARACTERS = 4
+_LEAST_CHARACTERS = 2
 """Of a clause and the boundary behind it."""
 _EDGE = " \t\n,;:.!?。，；：！？"
 _BEGINNING = 64
