@@ -22,7 +22,8 @@ OPS = (
     "CHAR TEXT SET ANY LOOP SPLIT LAZY IF_FIRST DISPATCH JUMP EDGE BEGIN END BEHIND NOT_BEHIND LOOK NOT_LOOK LIST "
     "FAIL SAVE ZERO COUNT BACK MATCH"
 )  # as in pattern.c
-GROUPS = "v w n h m part to half d month mm y".split(" ")  # whose places a match tells, as in pattern.h; others stand in order
+GROUPS = ("v", "w", "n", "h", "m", "part", "to", "half", "d", "month", "mm", "y")
+"""Whose places a match tells, as in pattern.h; groups without a name stand in order."""
 COUNTERS = 2 * len(GROUPS)  # registers behind those of groups
 MOST_UNROLLED = 3
 NEAR, HAN = 0x2100, 0x4E00  # letters of two bytes are up to there, and from there on

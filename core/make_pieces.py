@@ -1,5 +1,6 @@
-"""What src/pieces_data.h holds: words by the lists that reading arguments has of them, units of measures, and what is known
-of other languages in English; and the expressions of all that, among those of make_languages.py, which calls this."""
+"""What src/pieces_data.h holds: words by the lists that reading arguments has of them, units of measures, and what is
+known of other languages in English; and the expressions of all that, among those of make_languages.py, which calls
+this."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from edgeret.inputs import chunks, dates, glosses, measures, numerals, units, va
 GLUED = "glued"  # what may stand right behind a number, as a list of words beside those of values
 LANGUAGES = ("en", "de", "fr", "es", "zh")
 DIMENSIONS = ("", "s", "mo", "m", "mi", "g", "lb", "ml", "%", "C", "F", "eur", "usd", "gbp")  # as in pieces.h
-CHUNKS = "addressee command chunk head tail joined rest told clause sentence".split(" ")  # as in pieces.h
+CHUNKS = ("addressee", "command", "chunk", "head", "tail", "joined", "rest", "told", "clause", "sentence")
 ALL = r"(?![\w\W])"  # the very end
 LISTS: Mapping[str, Iterable[str]] = {
     "COMMON": words.COMMON,
@@ -131,10 +132,14 @@ def list_tables(pool: Pool) -> list[str]:
         for dimension, factor in [measures.UNITS[word]]
     ]
     return [
-        rows("er_listed_word", "listed_words", [(pool.at(w), kinds.index(s)) for w, s in zip(every, sets, strict=True)]),
+        rows(
+            "er_listed_word", "listed_words", [(pool.at(w), kinds.index(s)) for w, s in zip(every, sets, strict=True)]
+        ),
         rows("uint64_t", "listed_sets", [(f"UINT64_C({one:#x})",) for one in kinds]),
         rows("er_known_unit", "known_units", bound),
-        rows("er_number_word", "numerals", [(pool.at(w), numerals.NUMERALS[w], 0) for w in by_bytes(numerals.NUMERALS)]),
+        rows(
+            "er_number_word", "numerals", [(pool.at(w), numerals.NUMERALS[w], 0) for w in by_bytes(numerals.NUMERALS)]
+        ),
     ]
 
 
@@ -156,18 +161,25 @@ def gloss_tables(pool: Pool, programs: Programs, entries: list[tuple[int, int, i
         counted = {word: (value, 0) for word, value in known.numbers.items()}
         counted |= {word: (value, 1) for word, value in known.scales.items()}
         phrases = [
-            (number_of(programs, entries, pattern.pattern, pattern.flags), pool.at(told)) for told, pattern in known.phrases
+            (number_of(programs, entries, pattern.pattern, pattern.flags), pool.at(told))
+            for told, pattern in known.phrases
         ]
         part = 0 if known.part is None else number_of(programs, entries, known.part.pattern + ALL, 0)
         halves = [number_of(programs, entries, known.parts[name].pattern, 0) for name in ("am", "pm")]
         assert [*known.parts] == ["am", "pm"]
         found += [
-            rows("er_gloss_word", f"words_{language}", [(pool.at(w), pool.at(known.words[w])) for w in by_bytes(known.words)])
+            rows(
+                "er_gloss_word",
+                f"words_{language}",
+                [(pool.at(w), pool.at(known.words[w])) for w in by_bytes(known.words)],
+            )
             if known.words
             else "",
             rows("er_number_word", f"numbers_{language}", [(pool.at(w), *counted[w]) for w in by_bytes(counted)]),
             rows("er_phrase", f"phrases_{language}", phrases),
-            rows("uint16_t", f"months_{language}", [(pool.at(month),) for month in known.months]) if known.months else "",
+            rows("uint16_t", f"months_{language}", [(pool.at(month),) for month in known.months])
+            if known.months
+            else "",
         ]
         named = f"words_{language}" if known.words else "NULL"
         months = f"months_{language}" if known.months else "NULL"

@@ -283,7 +283,7 @@ def amount_of(said: str) -> tuple[Decimal, str | None] | None:
     unit's."""
     text = said.lower().strip()
     words = re.findall(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]", text)
-    if words[:1] == ["minus"] and (below := amount_of(text.removeprefix("minus "))) is not None:
+    if text.startswith("minus ") and (below := amount_of(text.removeprefix("minus "))) is not None:
         return -below[0], below[1]
     total, dimension, at, seen = Decimal(0), None, 0, False
     while at < len(words):
