@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations, count
 from pathlib import Path
@@ -34,7 +34,7 @@ from edgeret import BundleStore, Call, Demonstration, Tool, read_tools
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parent / "examples" / "desktop"
 MOST_MB_AN_HOUR = 1.0
-PACE_S, SAMPLE_S, SWITCH_S = 0.05, 5.0, 30.0
+SAMPLE_S, SWITCH_S = 5.0, 30.0
 PLANS = 200
 """Learned before all is forgotten."""
 PATIENCE_S = 300.0
@@ -50,6 +50,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("bundles", nargs="*", type=Path, help="one bundle, or two with some tool in common")
     parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--pace", type=float, default=0.05, help="seconds between requests (default: %(default)s)")
+    parser.add_argument("--only", choices=("serve", "gate", "mcp", "library"), help="this one alone")
     parser.add_argument("--no-learning", action="store_true", help="what is learned takes memory, too: leave it out")
     parser.add_argument("--library", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -57,7 +59,7 @@ def main() -> None:
         library(arguments.library)
         return
     with tempfile.TemporaryDirectory() as folder:
-        found = soak(arguments.bundles, Path(folder), arguments.minutes * 60, not arguments.no_learning)
+        found = soak(arguments, Path(folder))
     sys.stdout.write(f"{json.dumps(found, indent=1)}\n")
     grows = [
         each
@@ -77,6 +79,8 @@ def queries() -> list[tuple[str, list[str]]]:
 class Asker:
     """Asks at a steady pace in a thread of its own, and counts."""
 
+    pace_s = 0.05
+
     def __init__(self, name: str, pid: int, ask: Callable[[int], None]) -> None:
         self.name, self.pid, self.asked, self.errors = name, pid, 0, list[str]()
         self._ask, self.over = ask, threading.Event()
@@ -85,7 +89,7 @@ class Asker:
 
     def _run(self) -> None:
         for number in count():
-            if self.over.wait(PACE_S) or len(self.errors) >= 5:
+            if self.over.wait(self.pace_s) or len(self.errors) >= 5:
                 return
             try:
                 self._ask(number)
@@ -115,8 +119,10 @@ class Asker:
         }
 
 
-def soak(bundles: list[Path], folder: Path, seconds: float, learns: bool) -> dict[str, Any]:
-    """All four, for so long."""
+def soak(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """All four, or one of them, for so long."""
+    bundles, learns, seconds = arguments.bundles, not arguments.no_learning, arguments.minutes * 60
+    Asker.pace_s = arguments.pace
     store = BundleStore(folder / "store", threads=1)
     for name, bundle in zip("ab", bundles, strict=False):
         store.add(bundle, name)
@@ -125,12 +131,13 @@ def soak(bundles: list[Path], folder: Path, seconds: float, learns: bool) -> dic
     known = queries()
     with ExitStack() as stack:
         upstream = stack.enter_context(model_server())
-        askers = [
-            stack.enter_context(serving(store.folder, folder, known, learns)),
-            stack.enter_context(gating(upstream, bundles[0], folder, known, learns)),
-            stack.enter_context(proxying(bundles[0], folder, known, learns)),
-            stack.enter_context(deciding(store.folder, len(bundles) > 1, learns)),
-        ]
+        ways: dict[str, Callable[[], AbstractContextManager[Asker]]] = {
+            "serve": lambda: serving(store.folder, folder, known, learns),
+            "gate": lambda: gating(upstream, bundles[0], folder, known, learns),
+            "mcp": lambda: proxying(bundles[0], folder, known, learns),
+            "library": lambda: deciding(store.folder, len(bundles) > 1, learns),
+        }
+        askers = [stack.enter_context(way()) for name, way in ways.items() if arguments.only in (None, name)]
         for asker in askers:
             asker.thread.start()
         end = time.monotonic() + seconds
@@ -138,6 +145,8 @@ def soak(bundles: list[Path], folder: Path, seconds: float, learns: bool) -> dic
             time.sleep(min(SAMPLE_S, seconds / 30))
             for asker in askers:
                 asker.sample()
+                if os.environ.get("SOAK_SAY"):
+                    t, mb, h = asker.samples[-1]; print(asker.name, int(t), asker.asked, round(mb, 1), h, file=sys.stderr)
         for asker in askers:
             asker.over.set()
         for asker in askers:
@@ -312,7 +321,7 @@ def deciding(store: Path, switches: bool, learns: bool) -> Iterator[Asker]:
 
         def ask(number: int) -> None:
             assert process.stdin is not None and process.stdout is not None
-            switch = switches and number % int(SWITCH_S / PACE_S) == 0
+            switch = switches and number % int(SWITCH_S / 0.05) == 0
             process.stdin.write("switch\n" if switch else "learn\n" if learns else "decide\n")
             process.stdin.flush()
             said = process.stdout.readline()

@@ -153,8 +153,9 @@ class BundleStore:
     def add(self, bundle: str | Path, name: str | None = None, *, content_hash: str | None = None) -> Version:
         """Copies a bundle into the store, each byte proved, and its signatures with it; it is not active yet. One that
         is there already is mended if it was damaged. On disk when it returns. `name` is what to call it; None for the
-        beginning of its content hash, and for the name that it has if it is there already. A file is a delta, of which
-        and of the version that it was made for the bundle is made. Raises BundleError for a bundle that is not whole,
+        beginning of its content hash, and for the name that it has if it is there already; another one renames it, and
+        a RuntimeWarning says which name nobody finds it by any more. A file is a delta, of which and of the version
+        that it was made for the bundle is made. Raises BundleError for a bundle that is not whole,
         not the one of `content_hash` or not trusted, for a delta that does not fit, and InputError."""
         check_path("a bundle's folder", bundle)
         if name is not None:
@@ -175,6 +176,9 @@ class BundleStore:
             arrival.put_signatures()
             if changed != state:
                 write_state(self.folder, changed)
+        if old is not None and old.name != version.name:
+            told = f"these bytes were here as {old.name}; they are called {version.name} from now on"
+            warnings.warn(f"{bundle}: {told}", RuntimeWarning, stacklevel=2)
         return version
 
     def activate(

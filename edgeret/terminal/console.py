@@ -186,7 +186,7 @@ def _warnings_in_a_line() -> Iterator[None]:
         shown = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
-            if issubclass(category, LanguageWarning):
+            if issubclass(category, (LanguageWarning, RuntimeWarning)):
                 warn(str(message))
             else:
                 shown(message, category, *place, **options)

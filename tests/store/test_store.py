@@ -189,7 +189,8 @@ def test_names_and_hashes(store: BundleStore, tiny_original: Path, tiny_many: Pa
     assert store.find(version.content_hash) == store.find(version.content_hash[:8]) == store.find(version) == version
     with pytest.raises(InputError, match="another version is called"):
         store.add(tiny_many, "old")
-    assert store.add(tiny_many, "v2.1+rc-1").name == "v2.1+rc-1"
+    with pytest.warns(RuntimeWarning, match=r"were here as new; they are called v2\.1\+rc-1 from now on"):
+        assert store.add(tiny_many, "v2.1+rc-1").name == "v2.1+rc-1"
     assert store.add(tiny_many).name == "v2.1+rc-1"
     for wrong in ("", "-x", "a/b", "../x", "a b", "x" * 65, "a" * 64, 7):
         with pytest.raises(InputError, match="a version's name has up to 64 letters"):
