@@ -5,13 +5,13 @@ of its answers."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import EncodedQuery
+from edgeret.encoders.base import EncodedQuery, Encoder
 from edgeret.inputs.argument_features import (
     MOST_UNITS_READ,
     OPTION_FEATURES,
@@ -32,7 +32,7 @@ from edgeret.runtime.argument_role import StoredArguments, text_key
 from edgeret.runtime.choices import Chosen
 from edgeret.runtime.said_before import earlier_values
 from edgeret.runtime.spans import Suitor
-from edgeret.scoring.argument_head import Asked, LogShares
+from edgeret.scoring.argument_head import ArgumentHead, Asked, LogShares
 from edgeret.scoring.argument_joining import Joining
 from edgeret.scoring.argument_shape import LONGEST
 from edgeret.types import Call, Tool
@@ -116,9 +116,11 @@ class ArgumentReader:
         """By what a bundle holds."""
         self.head, self.traits, self.counts = stored.head, stored.traits, stored.counts
         self.joining = Joining(stored.pool)
-        self._stored, self._encoder = stored, stored.encoder
+        self._encoder = stored.encoder
         self._latest: tuple[str, Said] | None = None
-        self._asked = lru_cache(512)(self._ask)
+        # Of values, not of this object or of `stored`, which holds it: in a circle a model whose tools changed, or a
+        # version that was left, would stay in memory until garbage is collected.
+        self._asked = lru_cache(512)(partial(_asked, stored.head, _Vectors.of(stored)))
 
     def log_shares(
         self,
@@ -145,22 +147,35 @@ class ArgumentReader:
         given = self.head.log_shares(latest[1].vectors, told.units, told.relations, told.chunks, asked, told.options)
         return {one.name: i for i, one in enumerate(wanted)}, given
 
-    def _ask(self, key: Same) -> Asked:
-        wanted = wanted_of(key.tool)
-        vectors = np.stack([self._vector(text) for text in texts_of(key.tool, wanted)])
-        boolean = np.array([one.kind == "boolean" for one in wanted], bool)
-        counts = [len(options(one)) for one in wanted]
-        return self.head.asked(vectors, parameter_features(wanted), counts, boolean)
 
-    def _vector(self, text: str) -> NDArray[np.float32]:
+class _Vectors(NamedTuple):
+    """The vectors of tools' texts, those that the bundle holds by the texts' keys."""
+
+    keys: NDArray[np.int64]
+    rows: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    encoder: Encoder
+
+    @classmethod
+    def of(cls, stored: StoredArguments) -> _Vectors:
+        return cls(stored.keys, stored.rows, stored.scales, stored.encoder)
+
+    def vector(self, text: str) -> NDArray[np.float32]:
         key = text_key(text)
-        keys = self._stored.keys
-        at = int(keys.searchsorted(key))
-        if at < len(keys) and keys[at] == key:
-            stored: NDArray[np.float32] = self._stored.rows[at] * self._stored.scales[at]
+        at = int(self.keys.searchsorted(key))
+        if at < len(self.keys) and self.keys[at] == key:
+            stored: NDArray[np.float32] = self.rows[at] * self.scales[at]
             return stored
-        vector: NDArray[np.float32] = self._encoder.encode_tools([text])[0]
+        vector: NDArray[np.float32] = self.encoder.encode_tools([text])[0]
         return vector
+
+
+def _asked(head: ArgumentHead, known: _Vectors, key: Same) -> Asked:
+    wanted = wanted_of(key.tool)
+    vectors = np.stack([known.vector(text) for text in texts_of(key.tool, wanted)])
+    boolean = np.array([one.kind == "boolean" for one in wanted], bool)
+    counts = [len(options(one)) for one in wanted]
+    return head.asked(vectors, parameter_features(wanted), counts, boolean)
 
 
 def reader_of(stored: StoredArguments | None) -> ArgumentReader | None:
