@@ -11,6 +11,7 @@ from edgeret.arguments import Argument as Argument
 from edgeret.arguments import Arguments as Arguments
 from edgeret.arguments import ArgumentSource as ArgumentSource
 from edgeret.arguments import references as references
+from edgeret.degraded import Degraded as Degraded
 from edgeret.errors import InputError
 from edgeret.records import dataclass
 
@@ -260,7 +261,8 @@ class Decision:
     task's second step on) is absent. `usage` is what asking a planner cost. `stage` is the last one that was asked: the
     table of token vectors, the full encoder, or a planner. `confirm` says that the tool's definition asks for a
     person's word before it is called. `left_aside` are the user's own words for wishes that no call is for, where a
-    plan ends all the same. `why` is what `alternatives` and `explain` look up.
+    plan ends all the same. `degraded` says what did not work and was done without. `why` is what `alternatives` and
+    `explain` look up.
     """
 
     tool: str | None
@@ -275,6 +277,7 @@ class Decision:
     confirm: bool = False
     left_aside: tuple[str, ...] = ()
     why: Why | None = field(default=None, repr=False, compare=False)
+    degraded: tuple[Degraded, ...] = ()
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
@@ -315,16 +318,16 @@ class Decision:
     def __getstate__(self) -> list[Any]:
         """What is copied or sent: not what the process alone has."""
         state = [getattr(self, name) for name in self.__slots__]
-        return [*state[:-1], None if self.why is None else Sent(self.alternatives, self._read())]
+        state[-2] = None if self.why is None else Sent(self.alternatives, self._read())
+        return state
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as JSON-ready data, the command line's `select --json`; `usage` only if a planner was asked, and
-        `left_aside` only if something was."""
+        """The decision as JSON-ready data, the command line's `select --json`; `usage`, `left_aside` and
+        `degraded` only where they say something."""
         fields = {name: _plain(getattr(self, name)) for name in self.__slots__ if name != "why"}
-        if self.usage is None:
-            del fields["usage"]
-        if not self.left_aside:
-            del fields["left_aside"]
+        for name in ("usage", "left_aside", "degraded"):
+            if not fields[name]:
+                del fields[name]
         return {**fields, "alternatives": _plain(self.alternatives)}
 
 

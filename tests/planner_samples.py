@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ class FakePlanner:
         self.grammars: list[str] = []
         self.states: list[bytes] = []
 
-    def score(self, prompt: Prompt, answers: Sequence[str]) -> Scores:
+    def score(self, prompt: Prompt, answers: Sequence[str], deadline: float = inf) -> Scores:
         if self.problem:
             raise PlannerError(self.problem)
         self.asked.append((prompt, list(answers)))
@@ -44,6 +45,9 @@ class FakePlanner:
         self.grammars.append(gbnf)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return answer, True, Usage(10, 20, 15, 10, 1.0)
+
+    def rehearse(self) -> None:
+        """Needs none."""
 
     def save(self, prompt: Prompt) -> bytes:
         return b"state"

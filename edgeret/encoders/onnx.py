@@ -7,6 +7,7 @@ a byte.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +24,8 @@ from edgeret.encoders.providers import (
     name_of,
 )
 from edgeret.encoders.windows import WindowEncoder
-from edgeret.errors import BundleError, InputError
+from edgeret.errors import BundleError, InputError, ProviderError
+from edgeret.quoting import said
 from edgeret.records import dataclass
 
 STATIC_TOKENS = 128
@@ -37,15 +39,18 @@ Model = bytes | PrivateBytes
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """A session, the names of its inputs, and the one length of text in tokens that it reads, if it is static."""
+    """A session, the names of its inputs, the one length of text in tokens that it reads, if it is static, and the
+    provider that runs it."""
 
     session: Any
     inputs: frozenset[str]
     tokens: int | None
+    provider: str
 
 
 class OnnxEncoder(WindowEncoder):
-    """An embedding model on ONNX Runtime. Immutable after construction and safe to use from several threads."""
+    """An embedding model on ONNX Runtime. Safe to use from several threads; immutable but for a provider that is lost,
+    whose place the CPU then takes where that is allowed."""
 
     def __init__(
         self,
@@ -74,11 +79,16 @@ class OnnxEncoder(WindowEncoder):
         self.threads = threads
         self.requested = choice.requested
         self.bound = choice.bound
+        self._graphs = self._all_started(model, choice, fixed)
+        self._again = (model, fixed) if choice.allow_fallback else None
+        self._losing = threading.Lock()
+
+    def _all_started(
+        self, model: Model | Sequence[tuple[Model, int]], choice: ProviderChoice, fixed: int | None
+    ) -> list[_Graph]:
         if isinstance(model, bytes | PrivateBytes):
-            self._graphs = [self._started(model, choice, fixed, made_so=False)]
-        else:
-            self._graphs = [self._started(each, choice, tokens, made_so=True) for each, tokens in model]
-        self._model = model if choice.allow_fallback else None  # ONNX Runtime falls back by reading it again
+            return [self._started(model, choice, fixed, made_so=False)]
+        return [self._started(each, choice, tokens, made_so=True) for each, tokens in model]
 
     def _started(self, model: Model, choice: ProviderChoice, tokens: int | None, made_so: bool) -> _Graph:
         """A checked graph, running; for one length where that is given, for which it may have been made."""
@@ -95,7 +105,8 @@ class OnnxEncoder(WindowEncoder):
                 raise BundleError(
                     f"{self._where}: output {name} must be tensor(float), found {outputs.get(name)}; {REBUILD}"
                 )
-        return _Graph(session, frozenset(i.name for i in session.get_inputs()), tokens)
+        inputs, provider = session.get_inputs(), name_of(session.get_providers()[0])
+        return _Graph(session, frozenset(i.name for i in inputs), tokens, provider)
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -144,7 +155,7 @@ class OnnxEncoder(WindowEncoder):
             inputs["token_type_ids"] = np.zeros(shape, np.int64)
         result: list[NDArray[np.float32]]
         try:
-            if self.bound:
+            if self.bound and graph.provider != "cpu":
                 # ONNX Runtime then copies once each way, and not node by node.
                 binding = graph.session.io_binding()
                 for name, value in inputs.items():
@@ -156,7 +167,8 @@ class OnnxEncoder(WindowEncoder):
             else:
                 result = graph.session.run(outputs, inputs)
         except Exception as error:  # ONNX Runtime raises a different class a cause, all outside a common root
-            raise failure(self._where, "ONNX Runtime cannot run the graph", error) from None
+            self._lose(graph, error)
+            return self._run(batch, outputs)
         for name, found in zip(outputs, result, strict=True):
             expected = (shape[0], self.spec.dimension) if name == OUTPUT else (*shape, self.spec.dimension)
             if found.shape != expected:
@@ -164,6 +176,23 @@ class OnnxEncoder(WindowEncoder):
                     f"{self._where}: output {name} must have shape {expected}, found {found.shape}; {REBUILD}"
                 )
         return result
+
+    def _lose(self, graph: _Graph, error: Exception) -> None:
+        """Has the CPU run from now on, in the place of a provider that ran this graph once and cannot any more: a GPU
+        that was reset, for instance. Raises ProviderError where that is not allowed, and BundleError for a graph that
+        the CPU cannot run."""
+        if graph.provider == "cpu":
+            raise failure(self._where, "ONNX Runtime cannot run the graph", error) from None
+        lost = f"{graph.provider} was lost while it ran ({said(error)})"
+        if self._again is None:
+            raise ProviderError(
+                f"{self._where}: {lost}; load the bundle again, or have the CPU go on with allow_fallback=True "
+                "(--allow-fallback)"
+            ) from None
+        with self._losing:
+            if self.lost is None:  # else another thread was faster
+                self._graphs = self._all_started(self._again[0], ProviderChoice(("cpu",), True), self._again[1])
+                self.lost = f"{lost}; the CPU encodes until the bundle is loaded again"
 
 
 def _session_options(ort: Any, threads: int, static_tokens: int | None, unfused: Sequence[str]) -> Any:

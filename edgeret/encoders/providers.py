@@ -152,8 +152,7 @@ def create_session(model: bytes | Path, choice: ProviderChoice, session_options:
             f"asked for '{first}', ONNX Runtime would silently run on {name_of(actual[0])}: "
             f"{lacking or 'its libraries or its device are missing here'}; {_remedy(actual)}"
         )
-    if not choice.allow_fallback:
-        session.disable_fallback()
+    session.disable_fallback()  # what fails later, its user handles, and says so
     return session
 
 
@@ -194,8 +193,7 @@ def _plugin_session(model: bytes | Path, choice: ProviderChoice, session_options
         raise ProviderError(f"ONNX Runtime cannot start the encoder on {first}: {said(error)}") from None
     if session.get_providers()[0] != plugin.get_ep_name() and not choice.allow_fallback:
         raise ProviderError(f"asked for '{first}', which takes nothing of this encoder; build it with --target npu")
-    if not choice.allow_fallback:
-        session.disable_fallback()
+    session.disable_fallback()  # as above
     return session
 
 

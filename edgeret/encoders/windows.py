@@ -39,6 +39,8 @@ class WindowEncoder(ABC):
 
     threads: int
     requested: tuple[str, ...]
+    lost: str | None = None
+    """Why the CPU runs in the place of the provider that ran at first, in words."""
 
     def __init__(self, tokenizer: bytes, spec: EncoderSpec, longest: int, where: str) -> None:
         """Reads at most `longest` tokens at a time; `where` is what messages call this encoder. Raises BundleError for

@@ -7,7 +7,7 @@ arguments are written under a grammar. What was read once stays in the model's c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from pathlib import Path
 from time import perf_counter
@@ -21,7 +21,7 @@ from edgeret.planner.llama import BATCH, MAX_SEQUENCES, Engine, Entry
 from edgeret.planner.pace import LEAST, Pace
 from edgeret.planner.spec import PlannerSpec
 from edgeret.planner.trees import Part, Reply, Tree, together
-from edgeret.planner.turn import Turn
+from edgeret.planner.turn import BusyError, Turn
 from edgeret.records import dataclass
 from edgeret.types import Usage
 
@@ -83,30 +83,30 @@ class Planner:
 
     def count(self, prompt: Prompt) -> tuple[int, int]:
         """Tokens of a prompt's constant and variable part."""
-        constant, variable = self.tokens(prompt)
-        return len(constant), len(variable)
+        return len((parts := self.tokens(prompt))[0]), len(parts[1])
 
-    def score(self, prompt: Prompt, answers: Sequence[str]) -> Scores:
+    def score(self, prompt: Prompt, answers: Sequence[str], deadline: float = inf) -> Scores:
         """How likely each of `answers` is as the model's whole reply.
 
         The prompt is read as far as it is not in the cache; the answers, as a tree of their tokens, are read behind
-        it in as few batches as there is room for. Raises PlannerError if the prompt is longer than the context.
+        it in as few batches as there is room for. Raises PlannerError if the prompt is longer than the context, and
+        BusyError where there is no time for it before the `deadline` (of `time.perf_counter`).
         """
         started = perf_counter()
-        replies = [self._reply(answer) for answer in answers]
-        groups = self._groups(replies)
+        groups = self._groups(replies := [self._reply(answer) for answer in answers])
         likelihood: list[float] = []
-        with self._turn.by():
-            constant, variable = self.tokens(prompt)
-            tokens = constant + variable
+        with self._turn.by(deadline):
+            tokens = [*chain(*(parts := self.tokens(prompt)))]
             room = max(sum(map(len, group)) for group in groups)
-            last, read = self._read(SELECT, tokens, room, max(map(len, replies)))
+            last, read = self._read_until(deadline, SELECT, tokens, max(map(len, replies)), room)
+            if last is None or room > self._pace.tokens_before(deadline):
+                raise BusyError
             evaluated = read
             for group in groups:
                 tree = Tree(group)
                 likelihood += self._behind(SELECT, len(tokens), [([], tree)], last)[0]
                 evaluated += len(tree)
-        usage = self._usage(constant, variable, read, evaluated, started)
+        usage = self._usage(*parts, read, evaluated, started)
         return Scores(np.array(likelihood), np.array([len(reply) for reply in replies], np.intp), usage)
 
     def likelihoods(self, prompts: Sequence[Prompt], text: str, deadline: float = inf) -> tuple[list[float], Usage]:

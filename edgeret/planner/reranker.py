@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,12 +55,18 @@ class RerankParameters:
 
 
 def rerank(
-    planner: Planner, prompt: Prompt, candidates: Sequence[Candidate], parameters: RerankParameters, alone: bool
+    planner: Planner,
+    prompt: Prompt,
+    candidates: Sequence[Candidate],
+    parameters: RerankParameters,
+    alone: bool,
+    deadline: float = inf,
 ) -> tuple[list[Candidate], Usage]:
     """The candidates with their probabilities after the planner was asked, most probable first, and what that cost.
-    `alone`: by the planner's word only. Raises PlannerError.
+    `alone`: by the planner's word only. Raises PlannerError, and BusyError where there is no time for it before the
+    `deadline` (of `time.perf_counter`).
     """
-    scores = planner.score(prompt, [candidate.tool for candidate in candidates])
+    scores = planner.score(prompt, [candidate.tool for candidate in candidates], deadline)
     likelihood = scores.log_likelihood / scores.lengths
     before = np.array([candidate.probability for candidate in candidates])
     if alone:

@@ -5,17 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from edgeret.core import library
 from edgeret.errors import BundleError, MissingExtraError, PlannerError
+from edgeret.planner.chat import Prompt
+from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import rerank
+from edgeret.planner.turn import BusyError
 from edgeret.runtime.advice import prompt, put_first, unasked
 from edgeret.runtime.by_core import CoreRequest, why
 from edgeret.runtime.history import History
+from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.reasons import NONE_FITS
-from edgeret.types import END, Candidate, Decision, Usage
+from edgeret.types import END, Candidate, Decision, Degraded, Usage
+
+if TYPE_CHECKING:
+    from edgeret.planner.model import Planner
 
 
 def decide(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
@@ -43,9 +52,10 @@ def _advised(request: CoreRequest, history: History, options: DecideOptions) -> 
     started = perf_counter()
     try:
         shown = prompt(loaded.tools, loaded.exemplars, request.shown, history, mask, options.prompt)
-        reranked, usage = rerank(planner.get(), shown, mask, reranking, alone=False)
+        reranked, usage = _asked(loaded, shown, mask, options, started, alone=False)
     except (BundleError, PlannerError, MissingExtraError) as error:
         found = request.told(step, history, options, f"; the planner could not be asked: {error}")
+        found = replace(found, degraded=(*found.degraded, Degraded("planner", str(error))))
         return _timed(found, perf_counter() - started)
     listed = request.ranked(step.values, options.k, history)
     candidates = put_first(reranked, listed)[: len(listed)]
@@ -73,7 +83,7 @@ def _by_planner(request: CoreRequest, history: History, options: DecideOptions) 
     if step.reason == library.ALL_FAILED:
         return request.told(step, history, options)
     started = perf_counter()
-    planner, reranking = loaded.planner.get(), loaded.reranking
+    _loaded(loaded.planner, options, started)
     spent = perf_counter() - started
     every = request.ranked(step.values, None, history)
     mask = request.mask(step.values, history, coverage)
@@ -85,11 +95,45 @@ def _by_planner(request: CoreRequest, history: History, options: DecideOptions) 
         return _timed(replace(found, source="heads", stage=plain.stage), spent)
     started = perf_counter()
     shown = prompt(loaded.tools, loaded.exemplars, request.shown, history, mask, options.prompt)
-    reranked, usage = rerank(planner, shown, asked, reranking, alone=True)
+    reranked, usage = _asked(loaded, shown, asked, options, started - spent, alone=True)
     reason = f"the planner's choice among {len(asked)} candidates (masking {masking})"
     candidates = put_first(reranked, every)[: options.k]
     found = _taken(request, request.told(step, history, options), candidates, history, options, reason, usage, None)
     return _timed(found, spent + perf_counter() - started)
+
+
+def _asked(
+    loaded: Loaded,
+    shown: Prompt,
+    mask: Sequence[Candidate],
+    options: DecideOptions,
+    started: float,
+    alone: bool,
+) -> tuple[list[Candidate], Usage]:
+    """As `rerank`, in the time that there is since `started`. Raises PlannerError or MissingExtraError."""
+    planner = _loaded(loaded.planner, options, started)
+    try:
+        return rerank(planner, shown, mask, loaded.reranking, alone, _deadline(options, started))
+    except BusyError:
+        raise _late(options, "it was busy, or would have read for longer") from None
+
+
+def _loaded(planner: LazyPlanner, options: DecideOptions, started: float) -> Planner:
+    """The planner, loaded by then. Raises PlannerError or MissingExtraError."""
+    if options.budget_ms is None:
+        return planner.get()
+    found = planner.get_by(_deadline(options, started))
+    if found is None:
+        raise _late(options, "it is still being loaded")
+    return found
+
+
+def _deadline(options: DecideOptions, started: float) -> float:
+    return inf if options.budget_ms is None else started + options.budget_ms / 1e3
+
+
+def _late(options: DecideOptions, why: str) -> PlannerError:
+    return PlannerError(f"no answer within {options.budget_ms:g} ms: {why}")
 
 
 def _taken(

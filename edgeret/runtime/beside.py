@@ -18,6 +18,7 @@ from edgeret.host import thread_budget
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.options import LoadOptions
+from edgeret.types import Degraded
 
 if TYPE_CHECKING:
     from edgeret.encoders.windows import WindowEncoder
@@ -30,6 +31,12 @@ class Beside(NamedTuple):
     encoder: WindowEncoder | None = None
     planner: LazyPlanner = LazyPlanner()
     reranking: RerankParameters = RerankParameters()
+
+    @property
+    def degraded(self) -> tuple[Degraded, ...]:
+        """What of it was lost since it was loaded."""
+        lost = None if self.encoder is None else self.encoder.lost
+        return () if lost is None else (Degraded("provider", lost),)
 
 
 def load_beside(kept: KeptBundle, options: LoadOptions) -> Beside:

@@ -147,6 +147,7 @@ class CoreRequest:
             step.confirm == 1,
             () if step.best >= 0 or alone or not history.calls else self._task.left_aside(),
             why,
+            () if (beside := asked.loaded.beside) is None else beside.degraded,
         )
 
 

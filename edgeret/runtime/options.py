@@ -59,6 +59,7 @@ class DecideOptions:
     min_probability: float | None = None
     risk: float | None = None
     prompt: PromptOptions = field(default_factory=PromptOptions)
+    budget_ms: float | None = None
 
     def __post_init__(self) -> None:
         """Raises InputError for what is out of range."""
@@ -69,6 +70,7 @@ class DecideOptions:
         check_risk(self.risk)
         if self.risk is not None and self.min_probability is not None:
             raise InputError("min_probability and risk both say how probable an answer must be; name one of them")
+        check_budget(self.budget_ms)
 
 
 # Typed, or True would be taken for the 1 that was checked before.
@@ -81,10 +83,12 @@ def checked_before(
     masking: Masking,
     weighted: Weighted,
     coverage: float,
+    budget_ms: float | None,
 ) -> DecideOptions:
     """The options of a decision, which are the same at most steps, and then not checked again. Raises InputError, and
     TypeError for what cannot be hashed."""
-    return DecideOptions(policy, k, min_probability, risk, PromptOptions(masking, weighted, coverage))
+    shown = PromptOptions(masking, weighted, coverage)
+    return DecideOptions(policy, k, min_probability, risk, shown, budget_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,12 @@ def check_key(key: object) -> None:
         raise InputError(
             f"overlay_key must be {LEAST_KEY} to {MOST_KEY} bytes that only this device knows, found {found}"
         )
+
+
+def check_budget(budget_ms: object) -> None:
+    """Raises InputError unless this is None or a time."""
+    if budget_ms is not None and not _number("budget_ms", budget_ms) > 0:
+        raise InputError(f"budget_ms must be a number above 0, or None for no bound, found {_shown(budget_ms)}")
 
 
 def check_risk(risk: object) -> None:

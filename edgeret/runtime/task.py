@@ -242,6 +242,7 @@ class Task:
         coverage: float = COVERAGE,
         masking: Masking = "hard",
         weighted: Weighted = "auto",
+        budget_ms: float | None = None,
     ) -> Decision:
         """Decides what comes next.
 
@@ -250,15 +251,17 @@ class Task:
         `coverage`. "planner" goes by the planner's word alone wherever that set leaves a choice; `masking` and
         `weighted` shape its prompt, and with a masking other than "hard" it chooses among all tools. `k` bounds the
         candidates listed. `min_probability` overrides the bundle's floor; `risk` has it chosen so that at most this
-        share of answers is wrong, 0.005 to 0.5, by held-out decisions.
+        share of answers is wrong, 0.005 to 0.5, by held-out decisions. `budget_ms` is the time in which a planner must
+        have begun its answer; under "auto" the heads decide where it could not, and `Decision.degraded` says so.
 
         Raises InputError for options out of range, whatever the policy, and for "planner" if the bundle has none;
         PlannerError or MissingExtraError for "planner" if it cannot be asked (under "auto" the heads then decide).
         """
         try:
-            options = checked_before(policy, k, min_probability, risk, masking, weighted, coverage)
+            options = checked_before(policy, k, min_probability, risk, masking, weighted, coverage, budget_ms)
         except TypeError:  # what cannot be hashed is no option either, and the check says which
-            options = DecideOptions(policy, k, min_probability, risk, PromptOptions(masking, weighted, coverage))
+            shown = PromptOptions(masking, weighted, coverage)
+            options = DecideOptions(policy, k, min_probability, risk, shown, budget_ms)
         self._loaded.check_process()
         if (core := self._by_core) is not None:
             if options.policy == "planner" or (options.policy == "auto" and self._loaded.planner.exists):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from edgeret.planner.chat import Prompt, Turn
 from edgeret.planner.model import MAX_ANSWER_TOKENS, Planner
 from edgeret.planner.spec import PlannerSpec
 from edgeret.planner.state_file import read_state, write_state
+from edgeret.planner.turn import BusyError
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card, PlannerCard
@@ -114,6 +116,16 @@ def test_an_answer_that_is_no_number_is_one_clear_error(tmp_path: Path) -> None:
                 planner.score(ask("find"), ["a", "b"])
             with pytest.raises(PlannerError, match=r"planner\.gguf: the planner's answer is not a number"):
                 planner.write(ask("find"), 'root ::= "yes"')
+
+
+def test_a_score_has_a_deadline_and_the_same_value_before_it(planner: Planner) -> None:
+    wanted = planner.score(ask("find"), ["a", "b"])
+    for answer in (planner.score(ask("find"), ["a", "b"], inf), planner.score(ask("find"), ["a", "b"], 1e12)):
+        assert np.allclose(answer.log_likelihood, wanted.log_likelihood, atol=1e-4)
+    for _ in range(2):
+        with pytest.raises(BusyError):
+            planner.score(ask("something else"), ["a", "b"], 0.0)
+    assert np.allclose(planner.score(ask("find"), ["a", "b"]).log_likelihood, wanted.log_likelihood, atol=1e-4)
 
 
 def test_a_grammar_that_the_vocabulary_cannot_write_is_one_clear_error(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ as where Python decides."""
 from __future__ import annotations
 
 import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -16,7 +18,7 @@ from planner_samples import ALWAYS, QUERY, FakePlanner
 from python_reader import by_python
 
 import edgeret
-from edgeret import BundleError, Decision, InputError, Runtime
+from edgeret import BundleError, Decision, InputError, PlannerError, ProviderError, Runtime
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.planner.lazy import LazyPlanner
@@ -96,6 +98,37 @@ def test_what_the_encoder_raises_is_what_deciding_raises(
                 ask()
             assert error.value is wrong
     same(mine.task("mute the speakers").next(), task.next())
+
+
+class Gone:
+    """The session of a GPU that was reset. None is here, so the error is ONNX Runtime's word for it."""
+
+    def run(self, *_: object) -> None:
+        raise RuntimeError("CUDA failure 700: an illegal memory access was encountered")
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_provider_that_is_lost_is_an_error_or_the_cpu_goes_on_and_decisions_say_so(real: Path, allowed: bool) -> None:
+    mine = edgeret.load(real, profile="full", providers="CPUExecutionProvider", allow_fallback=allowed)
+    task, wanted = mine.task("mute the speakers"), mine.task("mail Ana").next()
+    beside = mine.loaded.beside
+    assert beside is not None and isinstance(beside.encoder, OnnxEncoder) and not task.next().degraded
+    graphs = attrgetter("_graphs")(beside.encoder)
+    graphs[:] = [replace(graph, session=Gone(), provider="cuda") for graph in graphs]
+    if not allowed:
+        with pytest.raises(ProviderError, match=r"cuda was lost while it ran \(CUDA failure 700.*allow_fallback=True"):
+            mine.task("mail Ana")
+        assert not task.next().degraded
+        return
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: mine.task("mail Ana").next(), range(8)))
+    for decision in found:
+        same(decision, wanted)
+        (lost,) = decision.degraded
+        assert lost.part == "provider" and "cuda was lost" in lost.problem and "the CPU encodes" in lost.problem
+        assert decision.to_dict()["degraded"] == [{"part": "provider", "problem": lost.problem}]
+    assert beside.encoder.providers == ("cpu",) and "degraded" not in wanted.to_dict()
+    assert mine.with_tools(remove=[next(iter(mine.tools))]).task("mail Ana").next().degraded == found[0].degraded
 
 
 def test_vectors_of_another_shape_are_refused(real: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,3 +239,30 @@ def test_arguments_are_filled_and_the_planner_warmed(tiny_original: Path) -> Non
     assert [step.decision.tool for step in mine.plan(QUERY).steps]
     with pytest.raises(InputError, match="has no planner"):
         edgeret.load(tiny_original).task(QUERY).next(policy="planner")
+
+
+def test_a_planner_that_fails_or_is_late_has_a_field_of_its_own(tiny_tools: Path) -> None:
+    broken = planned(tiny_tools, FakePlanner(problem="out of memory")).task(QUERY).next(coverage=0.9999)
+    assert [(one.part, one.problem) for one in broken.degraded] == [("planner", "out of memory")]
+    assert broken.source != "planner" and "could not be asked: out of memory" in broken.reason
+    ready, runtime = threading.Event(), planned(tiny_tools, None)
+    planner = FakePlanner(favourite="write_note")
+
+    def load() -> Any:
+        ready.wait()
+        return planner
+
+    held = runtime.loaded
+    held.planner = LazyPlanner(load, "slow")
+    task = runtime.task(QUERY)
+    late = task.next(coverage=0.9999, budget_ms=1)
+    assert [one.part for one in late.degraded] == ["planner"] and late.source != "planner"
+    assert late.degraded[0].problem == "no answer within 1 ms: it is still being loaded"
+    with pytest.raises(PlannerError, match="within 1 ms: it is still being loaded"):
+        task.next(policy="planner", masking="none", budget_ms=1)
+    ready.set()
+    found = task.next(policy="planner", masking="none", budget_ms=1e6)
+    assert found.source == "planner" and not found.degraded
+    for wrong in (0, -1, "5", True, float("nan")):
+        with pytest.raises(InputError, match="budget_ms must be"):
+            task.next(budget_ms=wrong)  # type: ignore[arg-type]
