@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
 from edgeret.core.learner import Learner, open_learner
@@ -64,6 +64,18 @@ class Known:
         self._kept = self._live
 
 
+Key = tuple[str, tuple[str, ...]]
+"""What makes two plans one: the query, and its calls."""
+
+
+class Elsewhere(NamedTuple):
+    """What was learned with another encoder, of this fingerprint, and which of its plans were brought from there."""
+
+    learned: CoreLearned
+    encoder: str
+    brought: frozenset[Key]
+
+
 class CoreLearned:
     """Thread-safe. Shared by all generations of a runtime's tools, and by versions of a bundle with one encoder: plans
     are kept by the names of their calls."""
@@ -80,6 +92,8 @@ class CoreLearned:
         """Who is told what is decided by all generations; None for nobody."""
         self.kept: object = None
         """The tools that the overlay holds, as `keep` was given them last; None where nothing may change these."""
+        self.origin: Elsewhere | None = None
+        """Where all this began, if another profile of the bundle has another encoder."""
         self._overlay = overlay
         self._turn, self._changing = threading.RLock(), threading.Lock()
         self._known = Known(self.learner)

@@ -23,7 +23,7 @@ from edgeret.runtime.learn_report import LearnReport
 from edgeret.runtime.learns import keep as keep_change
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.observed import Observed
-from edgeret.runtime.options import DecideOptions, Policy, check_count
+from edgeret.runtime.options import DecideOptions, Policy, Profile, check_count
 from edgeret.runtime.other_tools import changed
 from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.task import Task
@@ -205,6 +205,18 @@ class Runtime(Observed):
         if keep:
             keep_change(held, after, add, remove, replace)
         return Runtime(after)
+
+    def with_profile(self, profile: Profile) -> Runtime:
+        """The same bundle by another profile, with the tools of today: "tiny" where a battery is low or a device is
+        hot, for instance, and back. What both share is mapped once; running tasks end as they began. What was learned
+        is shared where the encoder stays, between "default" and "full". For "tiny" plans whose words were kept are
+        learned again, by the table; what is learned or forgotten there is taken over by the way back, and lasts no
+        longer than that where nobody goes it. Raises InputError for a profile that the bundle cannot have, and as
+        `edgeret.load` for a bundle that is not there any more as it was."""
+        from edgeret.runtime.profiles import by_profile
+
+        self._loaded.check_process()
+        return by_profile(self, profile)
 
     def close(self) -> None:
         """Closes the overlay, if there is one. The runtime still decides, and opens it again to learn more."""
