@@ -181,6 +181,7 @@ class PriorReader(ShownReader):
             against, agrees = map(np.array, turned.of(text, None if self.rules.code == "en" else self.rules))
             return np.array(weights["opposed"] * against + weights["agrees"] * agrees)
 
+        self.turns = turns
         self.static += turns(query) + weights["values"] * self.valued(query) - 2 * self.set_back(query)
         self.static[self.said] += 10
         self.static += self.gained() if self.examples else 0
@@ -391,7 +392,7 @@ class PriorReader(ShownReader):
             "clause_lead": 10 * behind.max(axis=0),
         }
         weights = self.info["prior"]["search"]
-        told = self.valued(query) - 2 * self.set_back(query)
+        told = self.turns(query) + self.valued(query) - 2 * self.set_back(query)
         scores = np.array(sum(weights[key] * evidence[key] for key in weights)) + told
         scores[self.said] += 10
         return scores + (self.gained() if self.examples else 0)

@@ -66,14 +66,21 @@ static bool add_words(search *s)
     return true;
 }
 
-/* v − 2·h (16.12 and 16.13). */
+/* What opposites weigh, and v − 2·h (16.10, 16.12 and 16.13). */
 static bool add_sayings(search *s)
 {
     const er_habits *habits = s->model->searched ? &s->model->searched->habits : &s->model->habits;
     const er_sayings *sayings = s->request.sayings;
     const uint32_t every = s->model->tool_count;
-    float *values = ER_TAKE(&s->arena, float, every);
-    if (!values || habits->silent) return values != NULL;
+    const double *w = s->model->prior.tool;
+    float *values = ER_TAKE(&s->arena, float, every), *agrees = ER_TAKE(&s->arena, float, every);
+    if (!values || !agrees || habits->silent) return values && agrees;
+    if (sayings->sides.on || sayings->sides.negated_count || sayings->sides.quoted_count) {
+        float *opposed = values;
+        er_opposed(habits, &sayings->sides, opposed, agrees);
+        for (uint32_t i = 0; i < s->tools; i++)
+            s->scores[i] += (float)w[ER_TOOL_OPPOSED] * opposed[s->which[i]] + (float)w[ER_TOOL_AGREES] * agrees[s->which[i]];
+    }
     if (sayings->values) {
         er_values_of(habits, sayings->values, every, s->model->prior.values, values);
         for (uint32_t i = 0; i < s->tools; i++) s->scores[i] += values[s->which[i]];

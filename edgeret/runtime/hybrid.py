@@ -13,10 +13,12 @@ from edgeret.encoders.base import EncodedQuery, Encoder
 from edgeret.encoders.word_vectors import WordVectors
 from edgeret.inputs.asking import only_asks
 from edgeret.inputs.changing import changes
+from edgeret.inputs.language import rules_in
 from edgeret.inputs.values import values_taken
 from edgeret.inputs.words import forms
 from edgeret.runtime.evidence import evidence
-from edgeret.runtime.lexicon import Lexicon
+from edgeret.runtime.lexicon import Lexicon, tool_words
+from edgeret.runtime.opposites import Opposites
 from edgeret.runtime.similar_words import SimilarWords, table_of
 from edgeret.runtime.values import ToolValues
 from edgeret.runtime.word_table import WordTable
@@ -39,6 +41,7 @@ class HybridSearch:
     ) -> None:
         """`tools`, or their words with the forms of these, are in the index's order."""
         table = tools if isinstance(tools, WordTable) else table_of(tools)
+        self._opposites = None if isinstance(tools, WordTable) else Opposites([tool_words(tool) for tool in tools])
         self.values = None if isinstance(tools, WordTable) else ToolValues([values_taken(tool) for tool in tools])
         self._changing = None if isinstance(tools, WordTable) else np.array([changes(tool) for tool in tools], bool)
         self._lexicon, self._similar = Lexicon(table), SimilarWords(table, word_vectors)
@@ -54,7 +57,8 @@ class HybridSearch:
         seen, index = evidence(text, encoded, self._lexicon), self._index
         if self.values is not None:
             changing = self._changing if only_asks(text) else None
-            seen = replace(seen, values=self.values(text), changing=changing)
+            opposed = self._opposites(text, rules_in(text)) if self._opposites is not None else None
+            seen = replace(seen, values=self.values(text), changing=changing, opposed=opposed)
         positions, vectors, examples = self._candidates(seen), index.vectors, index.examples
         if positions is not None:
             seen, vectors = seen.among(positions), vectors[positions]

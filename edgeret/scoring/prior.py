@@ -308,8 +308,10 @@ class Evidence:
     def among(self, positions: NDArray[np.intp]) -> Evidence:
         """The same for some of the tools."""
         values = None if self.values is None else Values(self.values.kinds, self.values.takes[:, positions])
+        opposed = None if self.opposed is None else self.opposed[:, positions]
         changing = None if self.changing is None else self.changing[positions]
-        return replace(self, shared=self.shared.among(positions), values=values, changing=changing)
+        shared = self.shared.among(positions)
+        return replace(self, shared=shared, values=values, changing=changing, opposed=opposed)
 
 
 class Prior:

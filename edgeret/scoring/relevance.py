@@ -45,6 +45,8 @@ def relevance(
     scores: NDArray[np.float32] = search @ features(evidence, similar, vectors)
     if evidence.values is not None:
         scores += evidence.values.weighed(weights.values)
+    if evidence.opposed is not None:
+        scores += np.array((weights.tool.opposed, weights.tool.agrees), np.float32) @ evidence.opposed
     if evidence.changing is not None:
         scores -= np.float32(ASKED) * evidence.changing
     if examples is not None:

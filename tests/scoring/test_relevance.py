@@ -56,6 +56,14 @@ def test_values_speak_for_who_takes_them() -> None:
     assert among.values is not None and among.values.takes.tolist() == [[2], [0]]
 
 
+def test_a_tool_that_does_the_opposite_of_what_is_said_loses_and_its_counterpart_gains() -> None:
+    seen = replace(evidence([[1, 0, 0]], [[1, 0, 0]]), opposed=np.array([[1, 0, 0], [0, 2, 0]], np.float32))
+    weights = replace(BLANK, tool=replace(BLANK.tool, opposed=-1.5, agrees=0.5))
+    assert relevance(seen, NOTHING, TOOLS, weights).tolist() == pytest.approx([-1.5, 1, 0])
+    among = seen.among(np.array([1, 2]))
+    assert among.opposed is not None and among.opposed.tolist() == [[0, 0], [2, 0]]
+
+
 def test_a_tool_that_only_a_clause_wants_comes_before_one_that_the_whole_resembles_a_little() -> None:
     seen = evidence([[0.4, 0.4, 0.4]], [[0.8, 0.1, 0.3], [0.1, 0.7, 0.3]])
     order = np.argsort(-relevance(seen, NOTHING, TOOLS, weighing(clause_lead=1)), kind="stable")
