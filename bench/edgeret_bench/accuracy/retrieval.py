@@ -22,6 +22,7 @@ from edgeret.planner.answers import Answerer
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.needs import Needs, with_needed
 from edgeret.runtime.python_finder import Decider, PythonFinder
+from edgeret.scoring.examples import Examples
 from edgeret.scoring.index import Index
 from edgeret.scoring.prior import PriorWeights
 from edgeret.strategies import STRATEGIES
@@ -81,12 +82,14 @@ class Retrieval:
         form: str,
         goes_by: GoesBy | None = None,
         vectors: NDArray[np.float32] | None = None,
+        examples: Examples | None = None,
     ) -> None:
         """`goes_by` is for `hybrid`; `vectors` are the tools' unit vectors, float32 (tools, dimension), where they are
-        not those of their texts."""
+        not those of their texts; `examples` are what tools show, by their places."""
         self._tools, self._texts = tools, [tool_text(t, form) for t in tools]
         self.encoder, self._goes_by = encoder, goes_by
         self._vectors = encoder.encode_tools(self._texts) if vectors is None else vectors
+        self._examples = examples
         self._bm25: Bm25 | None = None
         self._cache: dict[str, tuple[NDArray[np.float32], float]] = {}
         self._spared = 0.0
@@ -136,7 +139,7 @@ class Retrieval:
     @cached_property
     def index(self) -> Index:
         """The same vectors as the runtime's strategies search them."""
-        return Index(tuple(tool.name for tool in self._tools), self._vectors)
+        return Index(tuple(tool.name for tool in self._tools), self._vectors, None, self._examples)
 
     @cached_property
     def ranker(self) -> HybridSearch:
@@ -170,7 +173,7 @@ class Options:
     """What stands for a tool (`form`), how many queries are drawn (None: all) by which `seed`, the planner that
     strategies ask, and the budget of a search in ms (None: no bound). Hybrid search `goes_by` something, `decider`
     is what `auto` asks of a bundle's demonstrations, where there are any, and `route` says when `routed` asks.
-    `vectors` are the tools' own, where they are not those of their texts."""
+    `vectors` are the tools' own, where they are not those of their texts, and `examples` what they show."""
 
     form: str = "name+description"
     limit: int | None = None
@@ -181,6 +184,7 @@ class Options:
     decider: Decider | None = None
     route: Route | None = None
     vectors: NDArray[np.float32] | None = None
+    examples: Examples | None = None
 
 
 def run(
@@ -202,7 +206,7 @@ def run(
     if not asked:
         raise InputError("no query in the file names a tool, so there is nothing to measure")
     asked = _drawn(asked, options)
-    retrieval = Retrieval(tools, encoder, options.form, options.goes_by, options.vectors)
+    retrieval = Retrieval(tools, encoder, options.form, options.goes_by, options.vectors, options.examples)
     position = {tool.name: i for i, tool in enumerate(tools)}
     rows: dict[str, list[dict[str, float]]] = {m: [] for m in methods}
     times: dict[str, list[float]] = {m: [] for m in methods}

@@ -248,6 +248,7 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
         told.pop("decider", None),
         None if arguments.route is None else read_route(arguments.route),
         told.pop("vectors"),
+        told.pop("examples", None),
     )
     if arguments.without_steps:
         queries = [replace(query, steps=()) for query in queries]
@@ -297,6 +298,7 @@ def _of_bundle(bundle: str) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
             "goes_by": GoesBy(components.prior, components.word_vectors),
             "decider": runtime.loaded.scorer.decided,
             "vectors": components.index.vectors,
+            "examples": components.index.examples,
             "own_planner": (manifest.info[roles.INFO_PLANNER]["card"], components.planner)
             if components.planner.exists
             else None,
