@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,8 @@ FILES = (
     *("table.msgpack", "tokenizer.json", "tools.json", "word-vectors.msgpack", "manifest"),
 )
 """As in fuzz_bundle.c."""
+ENCODED = KEPT / "encoded"
+"""A bundle whose encoder may be another one, which conformance/ lacks."""
 CLANGS = ("clang", *(f"clang-{version}" for version in range(22, 13, -1)))
 
 
@@ -33,7 +36,7 @@ def main() -> int:
     """0 where nothing broke; 1 where something did; 2 without a compiler."""
     parser = argparse.ArgumentParser(description="Fuzz the core.")
     parser.add_argument("--seconds", type=int, default=60, help="for each of them")
-    parser.add_argument("--only", choices=("bundle", "text", "overlay"))
+    parser.add_argument("--only", choices=tuple(SEEDS))
     options = parser.parse_args()
     compiler, fuzzer = next(
         ((name, True) for name in map(shutil.which, CLANGS) if name and fuzzes(name)), (shutil.which("gcc"), False)
@@ -41,11 +44,7 @@ def main() -> int:
     if compiler is None:
         print("no clang and no gcc here; on Debian: apt-get install clang", file=sys.stderr)
         return 2
-    return max(
-        fuzz(compiler, fuzzer, what, options.seconds)
-        for what in ("bundle", "text", "overlay")
-        if options.only in (None, what)
-    )
+    return max(fuzz(compiler, fuzzer, what, options.seconds) for what in SEEDS if options.only in (None, what))
 
 
 def fuzzes(compiler: str) -> bool:
@@ -59,19 +58,23 @@ def fuzz(compiler: str, fuzzer: bool, what: str, seconds: int) -> int:
     """Builds one of them, and runs it."""
     corpus = KEPT / what
     corpus.mkdir(parents=True, exist_ok=True)
-    for name, content in {"bundle": bundles, "text": texts, "overlay": overlays}[what]().items():
+    for name, content in SEEDS[what]().items():
         (corpus / name).write_bytes(content)
     program, crash = KEPT / f"fuzz_{what}", KEPT / f"crash-{what}-"
-    flags = ["-std=c11", "-O1", "-g", "-fno-omit-frame-pointer", f'-DCONFORMANCE="{CONFORMANCE}"', "-DER_BUILD"]
+    flags = ["-std=c11", "-O1", "-g", "-fno-omit-frame-pointer", "-DER_BUILD"]
+    flags += [f'-DCONFORMANCE="{CONFORMANCE}"', f'-DENCODED="{ENCODED}"']
     sanitizers = "-fsanitize=address,undefined" + (",fuzzer" if fuzzer else "")
     sources = [*sorted((CORE / "src").glob("*.c")), CORE / "test" / f"fuzz_{what}.c"]
     sources += [] if fuzzer else [CORE / "test" / "fuzz_main.c"]
     flags += [sanitizers, "-fno-sanitize-recover=all", f"-I{CORE / 'include'}", f"-I{CORE / 'src'}"]
-    objects = KEPT / f"objects-{what}"
+    objects = KEPT / f"objects-{Path(compiler).name}"
     objects.mkdir(exist_ok=True)
+    headers = max(path.stat().st_mtime for folder in ("src", "include", "test") for path in (CORE / folder).glob("*.h"))
 
     def compiled(source: Path) -> str:
         made = objects / f"{source.stem}.o"
+        if made.exists() and made.stat().st_mtime > max(headers, source.stat().st_mtime):
+            return str(made)  # all targets share the library
         subprocess.run([compiler, *flags, "-c", str(source), "-o", str(made)], check=True, stderr=subprocess.DEVNULL)
         return str(made)
 
@@ -156,6 +159,37 @@ def overlays() -> dict[str, bytes]:
             runtime.forget(id=0)
     return found
 
+
+def definitions() -> dict[str, bytes]:
+    """The tools of conformance/, two by two, and some odd ones."""
+    found = {}
+    odd = [b'{"name": "a", "description": "b", "examples": ["c"], "risk": 0.1, "confirm": true}', b"{}", b"\xff"]
+    for kind, name in enumerate(KINDS):
+        tools = [json.dumps(tool).encode() for tool in json.loads((CONFORMANCE / name / "tools.json").read_bytes())]
+        for i, tool in enumerate(tools):
+            come = tool.replace(b'"name": "', b'"name": "new_')
+            found[f"{name}-{i}"] = bytes((kind + 3 * (i % 40),)) + come + b"\n" + tools[(i + 1) % len(tools)]
+        found[f"{name}-odd"] = bytes((kind,)) + b"\n".join(odd)
+    return found
+
+
+def encodings() -> dict[str, bytes]:
+    """Requests with numbers that nobody drew; makes the bundle that they are decided by."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from conftest import build_tiny, make_demonstrations
+
+    from edgeret_export.recipe import Recipe
+
+    shutil.rmtree(ENCODED, ignore_errors=True)
+    build_tiny(ENCODED, demonstrations=make_demonstrations(4), recipe=Recipe(precision="fp32"))
+    numbers = [struct.pack("<8f", *(0.1 * (i + 1) * (-1) ** k for k in range(8))) for i in range(4)]
+    odd = struct.pack("<4f", float("nan"), float("inf"), 1e30, 0)
+    told = dict(enumerate((*numbers, odd)))
+    return {f"{how}-{i}": bytes((how,)) + b"find my file\n" + told[i] for how in range(8) for i in told}
+
+
+SEEDS = {"bundle": bundles, "text": texts, "overlay": overlays, "tools": definitions, "encoder": encodings}
+"""Where each of them begins."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-export type Code = "input" | "bundle" | "file" | "memory" | "encoder" | "full";
+export type Code = "input" | "bundle" | "file" | "memory" | "encoder" | "full" | "overlay" | "kept";
 
 /** A failure, in the words of the library. */
 export class EdgeretError extends Error {
@@ -30,6 +30,8 @@ export interface NextOptions {
   minProbability?: number;
   /** In its place: the share of wrong answers that is allowed, 0.005 to 0.5. */
   risk?: number;
+  /** The bundle's own encoder decides, also where a small one in front is sure. */
+  own?: boolean;
 }
 
 export interface Decision {
@@ -47,6 +49,10 @@ export interface Decision {
   /** Demonstrations decided, and not the tools alone. */
   demonstrated: boolean;
   floor: number;
+  /** The best candidate, also where it was not taken; null for the end. */
+  best: string | null;
+  /** What the probability rests on. */
+  restsOn: ("tools" | "head" | "graph" | "demonstrations" | "learned" | "turns")[];
 }
 
 export interface Candidate {
@@ -61,6 +67,68 @@ export interface Hit {
   /** Of what the words want: all shares sum to 1; by description 0. */
   share: number;
   cosine: number;
+}
+
+export type Part =
+  | "head" | "prior" | "words" | "meaning" | "flow" | "values" | "examples" | "graph" | "memory" | "learned" | "familiarity";
+
+/** What a part of the decision says by itself. */
+export interface Vote {
+  part: Part;
+  /** The part that it is a part of. */
+  within: Part | null;
+  /** 0 where it has no say. */
+  weight: number;
+  /** Nats that it adds to the odds of the first candidate against the second. */
+  pull: number | null;
+  /** Of each candidate; null where it says nothing of it. */
+  shares: (number | null)[];
+}
+
+export interface Explanation {
+  /** The candidates; null is the end. */
+  compared: (string | null)[];
+  votes: Vote[];
+  /** The nearest demonstrations, nearest first; `query` is null where no words were kept. */
+  near: { query: string | null; calls: string[]; learned: boolean; cosine: number }[];
+  /** The request's words, and the candidates that have them. */
+  words: { word: string; unknown: boolean; in: (string | null)[] }[];
+  /** What requests like this one mostly call next. */
+  cluster: { tool: string | null; share: number }[];
+  /** The cosine to the nearest cluster of demonstrations; null without any. */
+  similarity: number | null;
+}
+
+export type Source = "accepted" | "corrected" | "demonstration";
+
+export interface Plan {
+  id: number;
+  /** null where no words were kept. */
+  query: string | null;
+  calls: string[];
+  source: Source;
+  learnedAt: Date;
+}
+
+export interface Report {
+  /** Plans, in all. */
+  stored: number;
+  /** false while what was learned does worse than the bundle alone, and is left aside. */
+  used: boolean;
+  /** Nats a plan over the bundle. */
+  gain: number;
+  bytes: number;
+}
+
+export type Forgotten = { query: string } | { tool: string } | { id: number } | { everything: true };
+
+export interface TaskOptions {
+  /** The only ones that may be chosen. */
+  tools?: readonly string[];
+  /** Where a conversation goes on: the calls of each turn before, oldest first. */
+  earlier?: readonly (readonly string[])[];
+  /** Whose knowledge decides, too, and grows by `task.learn()`. */
+  learner?: Learner;
 }
 
 /** A definition, as tools.json has it. */
@@ -100,11 +168,13 @@ export class Model {
   definition(tool: string): Tool;
   /** Another model, which shares what stays with this one; each is freed by itself, in any order. */
   withTools(change: Change): Model;
-  /** One request of a user, at most 20,000 characters. `tools` are the only ones that may be chosen. */
-  task(query: string, options?: { tools?: readonly string[] }): Task;
+  /** One request of a user, at most 20,000 characters. */
+  task(query: string, options?: TaskOptions): Task;
+  /** What is learned here; goes on from the bytes that `learner.bytes()` gave. */
+  learner(kept?: Uint8Array | ArrayBuffer | null): Learner;
   /** "auto" goes by demonstrations where the words are like one of them, and else as "hybrid", by the tools' own words;
    * "description" goes by the cosine alone. */
-  search(query: string, options?: { k?: number; strategy?: "auto" | "hybrid" | "description" }): Hit[];
+  search(query: string, options?: { k?: number; strategy?: "auto" | "hybrid" | "description"; learner?: Learner }): Hit[];
   free(): void;
 }
 
@@ -113,6 +183,14 @@ export class Task {
   next(options?: NextOptions): Decision;
   /** Of the last `next()`, the most probable first; 10 unless told. Behind a call and in a fork `next()` comes first. */
   candidates(k?: number): Candidate[];
+  /** Those of them that hold what is right in a share `coverage` of decisions, 0.9 unless told. */
+  conformal(coverage?: number): Candidate[];
+  /** Why the last `next()` came out so, of 1 to 3 candidates, the most probable unless told. */
+  explain(compared?: readonly (string | null)[]): Explanation;
+  /** Words for wishes that no call is for yet. */
+  leftAside(): string[];
+  /** Learns that the calls made so far, and no more, solve the request; of a task that began with a learner. */
+  learn(options?: { source?: Source; words?: boolean }): Report & { id: number };
   /** It was called; strangers' tools count, too, so any name may be given. */
   call(tool: string): void;
   failed(tool: string): void;
@@ -120,4 +198,19 @@ export class Task {
   undo(): void;
   fork(): Task;
   end(): void;
+}
+
+/** What is learned on this device. */
+export class Learner {
+  readonly model: Model;
+  task(query: string, options?: Omit<TaskOptions, "learner">): Task;
+  report(): Report;
+  /** All that are stored, in no order. */
+  plans(): Plan[];
+  /** Forgets plans and all that they taught; how many there were. */
+  forget(what: Forgotten): number;
+  /** All that was learned, for you to keep: an overlay, which Python reads, too. */
+  bytes(): Uint8Array;
+  copy(): Learner;
+  close(): void;
 }

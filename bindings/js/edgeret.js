@@ -5,137 +5,15 @@
  * `Model.from(files)` takes what a person chose or dropped, and `edgeret/node` reads a folder.
  */
 
+import { EdgeretError, Held, Library, TEXT, WORDS, bytes, entries, forgotten, giver, known, list, whole, written } from "./library.js";
+
+export { EdgeretError, Library };
+
 const REASONS = ["probable", "nothing fits", "unsure", "all failed", "done"];
 const STRATEGIES = ["auto", "hybrid", "description"]; // as er_search_strategy
-const TEXT = new TextEncoder(), WORDS = new TextDecoder("utf-8", { fatal: true });
-
-/** A failure, in the words of the library. `code` is one of "input", "bundle", "file", "memory", "encoder" and "full". */
-export class EdgeretError extends Error {
-  static codes = ["fine", "input", "bundle", "file", "memory", "encoder", "full"];
-  constructor(message, status) {
-    super(message);
-    this.name = "EdgeretError";
-    this.code = EdgeretError.codes[status] ?? "input";
-  }
-}
-
-/** The library, started once: from the bytes of edgeret.wasm, a Response or a compiled module. */
-export class Library {
-  static #usual;
-
-  /** The one beside this file. */
-  static usual() {
-    return (Library.#usual ??= Library.start(Library.#own()));
-  }
-
-  static async #own() {
-    const url = new URL("./edgeret.wasm", import.meta.url);
-    if (url.protocol !== "file:" || typeof process === "undefined") return fetch(url);
-    const { readFile } = await import("node:fs/promises");
-    return readFile(url);
-  }
-
-  static async start(from) {
-    const source = await from;
-    let instance;
-    if (source instanceof WebAssembly.Module) instance = await WebAssembly.instantiate(source, {});
-    else if (typeof Response !== "undefined" && source instanceof Response) {
-      if (!source.ok) throw new EdgeretError(`edgeret.wasm: the server said ${source.status}; put it beside edgeret.js`, 3);
-      instance = (await WebAssembly.instantiate(await source.arrayBuffer(), {})).instance;
-    } else instance = (await WebAssembly.instantiate(source, {})).instance;
-    instance.exports._initialize?.();
-    if (!instance.exports.with_tools || !instance.exports.list)
-      throw new EdgeretError("edgeret.wasm is of another build than edgeret.js; run: python core/build.py wasm", 1);
-    return new Library(instance.exports);
-  }
-
-  constructor(exports) {
-    this.c = exports;
-  }
-
-  /** The failure that the library told last. */
-  failure() {
-    const bytes = new Uint8Array(this.c.memory.buffer), at = this.c.error();
-    return new EdgeretError(new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at))), this.c.status());
-  }
-
-  check(status) {
-    if (status !== 0) throw this.failure();
-  }
-
-  /** The names of the files that a bundle with this manifest is loaded from. */
-  list(manifest, alone) {
-    const room = this.take(8 * 256), at = this.take(manifest.length);
-    try {
-      new Uint8Array(this.c.memory.buffer).set(manifest, at);
-      const count = this.c.list(at, manifest.length, alone ? 1 : 0, room);
-      if (count < 0) throw this.failure();
-      const pairs = new Uint32Array(this.c.memory.buffer, room, 2 * count), bytes = new Uint8Array(this.c.memory.buffer);
-      return Array.from({ length: count }, (_, i) => WORDS.decode(bytes.slice(pairs[2 * i], pairs[2 * i] + pairs[2 * i + 1])));
-    } finally {
-      this.c.release(at);
-      this.c.release(room);
-    }
-  }
-
-  numbers(count) {
-    return new Float64Array(this.c.memory.buffer, this.c.numbers(), count);
-  }
-
-  /** The text whose place and length were told last. */
-  told() {
-    const [at, length] = this.numbers(2);
-    return WORDS.decode(new Uint8Array(this.c.memory.buffer, at, length));
-  }
-
-  take(size) {
-    const at = this.c.allocate(Math.max(size, 1));
-    if (at === 0) throw new EdgeretError(`no memory for ${size} bytes; a smaller bundle needs less`, 4);
-    return at;
-  }
-
-  /** Calls with a text's place and length, which are given back behind it. */
-  with(text, call) {
-    if (typeof text !== "string") throw new EdgeretError(`expected text, found ${typeof text}`, 1);
-    const bytes = TEXT.encode(text), at = this.take(bytes.length);
-    try {
-      new Uint8Array(this.c.memory.buffer).set(bytes, at);
-      return call(at, bytes.length);
-    } finally {
-      this.c.release(at);
-    }
-  }
-}
-
-/** Memory that models share: who leaves last gives it back. */
-class Held {
-  #places = [];
-  #users = 1;
-
-  constructor(library) {
-    this.library = library;
-  }
-
-  take(size) {
-    const at = this.library.take(size);
-    this.#places.push(at);
-    return at;
-  }
-
-  join() {
-    this.#users++;
-    return this;
-  }
-
-  leave() {
-    if (--this.#users) return;
-    for (const at of this.#places) this.library.c.release(at);
-    this.#places = [];
-  }
-}
-
-/** What nobody can reach any more is given back when the engine finds out, which may be late or never. */
-const forgotten = new FinalizationRegistry((give) => give());
+const PARTS = ["head", "prior", "words", "meaning", "flow", "values", "examples", "graph", "memory", "learned", "familiarity"]; // as er_part_name
+const RESTS_ON = ["tools", "head", "graph", "demonstrations", "learned", "turns"]; // as ER_BY_TOOLS and the like
+const SOURCES = ["accepted", "corrected", "demonstration"]; // as er_source
 
 /** A loaded bundle. `free()` gives its memory back. */
 export class Model {
@@ -222,51 +100,68 @@ export class Model {
    */
   withTools(change = {}) {
     const { add = [], remove = [], replace = [] } = known(change, ["add", "remove", "replace"]);
-    const { c } = this.#library, held = new Held(this.#library);
     const texts = [...list("add", add).map(written), ...list("remove", remove), ...list("replace", replace).map(written)];
-    try {
-      const table = held.take(8 * texts.length);
-      texts.forEach((text, i) => {
-        if (typeof text !== "string") throw new EdgeretError(`expected text, found ${typeof text}`, 1);
-        const bytes = TEXT.encode(text), at = held.take(bytes.length);
-        new Uint8Array(c.memory.buffer).set(bytes, at);
-        new Uint32Array(c.memory.buffer, table + 8 * i, 2).set([at, bytes.length]);
-      });
-      const made = c.with_tools(this.at, table, add.length, remove.length, replace.length);
+    return this.#library.withTexts(texts, (table) => {
+      const made = this.#library.c.with_tools(this.at, table, add.length, remove.length, replace.length);
       if (made === 0) throw this.#library.failure();
       return new Model(this.#library, made, this.#held.join());
-    } finally {
-      held.leave();
-    }
-  }
-
-  /** One request of a user. `tools` are the only ones that may be chosen. */
-  task(query, options = {}) {
-    const { c } = this.#library, { tools } = known(options, ["tools"]);
-    return this.#library.with(query, (at, length) => {
-      let allowed = 0;
-      try {
-        if (tools !== undefined) {
-          const numbers = list("tools", tools).map((tool) => this.number(tool));
-          allowed = this.#library.take(4 * numbers.length);
-          new Uint32Array(c.memory.buffer, allowed, numbers.length).set(numbers);
-        }
-        const task = c.begin(this.at, at, length, allowed, tools?.length ?? 0);
-        if (task === 0) throw this.#library.failure();
-        return new Task(this, this.#library, task, this.#held.join());
-      } finally {
-        if (allowed) c.release(allowed);
-      }
     });
   }
 
+  /**
+   * What is learned here, and was before: of the bytes that another learner's `bytes()` gave, if there are any. You keep them,
+   * in IndexedDB or a file. `close()` it; tasks that run keep what they need.
+   */
+  learner(kept) {
+    if (kept === undefined || kept === null) return new Learner(this, this.#library, this.#opened(0, 0), this.#held.join());
+    const content = kept instanceof ArrayBuffer ? new Uint8Array(kept) : kept;
+    if (!(content instanceof Uint8Array)) throw new EdgeretError(`expected the bytes of a learner, found ${typeof kept}`, 1);
+    const place = this.#library.take(content.length);
+    try {
+      new Uint8Array(this.#library.c.memory.buffer).set(content, place);
+      return new Learner(this, this.#library, this.#opened(place, content.length), this.#held.join());
+    } finally {
+      this.#library.c.release(place);
+    }
+  }
+
+  #opened(place, length) {
+    const made = this.#library.c.learner(this.at, place, length);
+    if (made === 0) throw this.#library.failure();
+    return made;
+  }
+
+  /**
+   * One request of a user. `tools` are the only ones that may be chosen. Where a conversation goes on, `earlier` are the calls
+   * of each turn before, by their tools' names, oldest first. A `learner` knows what was learned, and learns by `task.learn()`.
+   */
+  task(query, options = {}) {
+    const { c } = this.#library, { tools, earlier, learner } = known(options, ["tools", "earlier", "learner"]);
+    const turns = earlier === undefined ? [] : list("earlier", earlier).map((calls) => list("earlier", calls));
+    const numbers = tools === undefined ? [] : list("tools", tools).map((tool) => this.number(tool));
+    const last = turns.findLast((calls) => calls.length)?.length ?? 0, who = learner ? learnerAt(learner) : 0;
+    return this.#library.with(query, (at, length) => this.#library.withTexts(turns.flat(), (calls) => {
+      const allowed = this.#library.take(4 * numbers.length);
+      try {
+        new Uint32Array(c.memory.buffer, allowed, numbers.length).set(numbers);
+        const before = earlier === undefined ? 0 : calls, only = tools === undefined ? 0 : allowed;
+        const task = c.begin(this.at, at, length, only, numbers.length, before, turns.flat().length, last, who);
+        if (task === 0) throw this.#library.failure();
+        return new Task(this, this.#library, task, this.#held.join());
+      } finally {
+        c.release(allowed);
+      }
+    }));
+  }
+
   /** The `k` tools that words want most: by demonstrations where they are like one, or by another strategy. */
-  search(query, { k = 10, strategy = "auto" } = {}) {
+  search(query, options = {}) {
+    const { k = 10, strategy = "auto", learner } = known(options, ["k", "strategy", "learner"]);
     const by = STRATEGIES.indexOf(strategy);
     if (by < 0) throw new EdgeretError(`unknown strategy ${JSON.stringify(strategy)}; choose one of ${STRATEGIES.join(", ")}`, 1);
     const { c } = this.#library, most = Math.min(whole(k), this.tools.length), at = this.#library.take(32 * most);
     try {
-      const count = this.#library.with(query, (text, length) => c.search(this.at, text, length, by, at, most));
+      const count = this.#library.with(query, (text, length) => c.search(this.at, text, length, by, learner ? learnerAt(learner) : 0, at, most));
       if (count < 0) throw this.#library.failure();
       const found = new Float64Array(c.memory.buffer, at, 4 * Math.min(count, most));
       return Array.from({ length: found.length / 4 }, (_, i) => ({
@@ -314,50 +209,115 @@ export class Task {
     forgotten.register(this, giver(library, "end_task", at, held), this);
   }
 
-  /** What comes next. `policy` "heads" never abstains; `risk` is the share of wrong answers that is allowed. */
+  /** What comes next. `policy` "heads" never abstains; `risk` is the share of wrong answers that is allowed; `own` has the bundle's
+   * own encoder decide, also where a small one in front is sure. */
   next(options = {}) {
-    const { policy = "auto", minProbability, risk = 0 } = known(options, ["policy", "minProbability", "risk"]);
+    const { policy = "auto", minProbability, risk = 0, own = false } = known(options, ["policy", "minProbability", "risk", "own"]);
     if (policy !== "auto" && policy !== "heads") throw new EdgeretError(`no policy ${JSON.stringify(policy)}; there are "auto" and "heads"`, 1);
     const least = minProbability === undefined ? 0 : minProbability || -1; // the library takes 0 for the bundle's own
-    this.#library.check(this.#library.c.next(this.#own(), policy === "heads" ? 1 : 0, least, risk));
-    const [tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor] = this.#library.numbers(9);
+    this.#library.check(this.#library.c.next(this.#own(), policy === "heads" ? 1 : 0, least, risk, own ? 1 : 0));
+    const [tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor, best, parts] = this.#library.numbers(11);
     return {
-      tool: tool < 0 ? null : this.model.tools[tool], probability, reason: REASONS[reason], abstained: abstained !== 0,
+      tool: this.#named(tool), probability, reason: REASONS[reason], abstained: abstained !== 0,
       confirm: confirm !== 0, named: named !== 0, stage: stage ? "full" : "static", demonstrated: demonstrated !== 0, floor,
+      best: this.#named(best), restsOn: RESTS_ON.filter((_, i) => parts & (1 << i)),
     };
   }
 
   /** The `k` most probable candidates of the decision before; `tool` is null for the end. */
   candidates(k = 10) {
+    return this.#listed(k, 0);
+  }
+
+  /** Those of them that hold what is right in a share `coverage` of decisions: whom to ask a person, or a planner, about. */
+  conformal(coverage = 0.9) {
+    if (!(coverage > 0 && coverage < 1)) throw new EdgeretError(`coverage lies between 0 and 1, found ${String(coverage)}`, 1);
+    return this.#listed(this.model.tools.length + 1, coverage);
+  }
+
+  #listed(k, coverage) {
     const { c } = this.#library, most = Math.min(whole(k), this.model.tools.length + 1), at = this.#library.take(16 * most);
     try {
-      const count = c.candidates(this.#own(), at, most);
+      const count = c.candidates(this.#own(), at, most, coverage);
       if (count < 0) throw this.#library.failure();
       const found = new Float64Array(c.memory.buffer, at, 2 * Math.min(count, most));
       return Array.from({ length: found.length / 2 }, (_, i) => ({
-        tool: found[2 * i] < 0 ? null : this.model.tools[found[2 * i]], probability: found[2 * i + 1],
+        tool: this.#named(found[2 * i]), probability: found[2 * i + 1],
       }));
     } finally {
       c.release(at);
     }
   }
 
-  #named(what, tool) {
+  #named(number) {
+    return number < 0 ? null : this.model.tools[number];
+  }
+
+  /**
+   * Why the decision before came out as it did: what each part says of 1 to 3 candidates (null is the end; the three most
+   * probable unless told), the demonstrations nearest to the request, its words, and what requests like it mostly call.
+   */
+  explain(compared = this.candidates(3).map((one) => one.tool)) {
+    const { c } = this.#library, numbers = list("compared", compared).map((tool) => (tool === null ? -1 : this.model.number(tool)));
+    const at = this.#library.take(4 * numbers.length);
+    try {
+      new Int32Array(c.memory.buffer, at, numbers.length).set(numbers);
+      const told = this.#library.reader(c.explain(this.#own(), at, numbers.length));
+      const orNull = (value) => (Number.isNaN(value) ? null : value);
+      return {
+        compared: [...compared],
+        votes: told.list(() => {
+          const part = PARTS[told.number()], within = told.number(), weight = told.number(), pull = orNull(told.number());
+          return { part, within: PARTS[within] ?? null, weight, pull, shares: numbers.map(() => orNull(Math.exp(told.number()))) };
+        }),
+        near: told.list(() => ({
+          query: told.text() || null, calls: told.texts(), learned: told.number() !== 0, cosine: told.number(),
+        })),
+        words: told.list(() => {
+          const word = told.text(), unknown = told.number() !== 0, has = told.number();
+          return { word, unknown, in: compared.filter((_, i) => has & (1 << i)) };
+        }),
+        cluster: told.list(() => ({ tool: this.#named(told.number()), share: told.number() })),
+        similarity: orNull(told.number()),
+      };
+    } finally {
+      c.release(at);
+    }
+  }
+
+  /** The request's words for wishes that no call is for yet, where it asks for several things. */
+  leftAside() {
+    return this.#library.reader(this.#library.c.left_aside(this.#own())).texts();
+  }
+
+  /**
+   * Learns that the calls made so far, and no more, solve the request: none, that nothing fits. Of a task that began with a
+   * learner; `words: false` keeps the query's vector and the tools' names alone. Keep the learner's `bytes()` behind it.
+   */
+  learn(options = {}) {
+    const { source = "accepted", words = true } = known(options, ["source", "words"]);
+    if (!SOURCES.includes(source)) throw new EdgeretError(`no source ${JSON.stringify(source)}; there are ${SOURCES.join(", ")}`, 1);
+    this.#library.draw();
+    this.#library.check(this.#library.c.learn(this.#own(), SOURCES.indexOf(source), words ? 0 : 1));
+    return report(this.#library, true);
+  }
+
+  #say(what, tool) {
     this.#library.check(this.#library.with(tool, (at, length) => this.#library.c[what](this.#own(), at, length)));
   }
 
   /** It was called. */
   call(tool) {
-    this.#named("call", tool);
+    this.#say("call", tool);
   }
 
   /** It did not work, and is left out until the next call or `retry`. */
   failed(tool) {
-    this.#named("fail", tool);
+    this.#say("fail", tool);
   }
 
   retry(tool) {
-    this.#named("retry", tool);
+    this.#say("retry", tool);
   }
 
   /** Takes the last call or failure back. */
@@ -389,47 +349,90 @@ export class Task {
   }
 }
 
-/** What gives a handle's memory back, without holding the object that has it. */
-function giver(library, how, at, held) {
-  return () => {
-    library.c[how](at);
-    held.leave();
-  };
+/** What is learned on this device: which calls solved which requests. `close()` gives its memory back. */
+export class Learner {
+  #library;
+  #at;
+  #held;
+
+  /** Of what `Model.learner` and `copy` made. */
+  constructor(model, library, at, held) {
+    this.model = model;
+    this.#library = library;
+    this.#at = at;
+    this.#held = held;
+    forgotten.register(this, giver(library, "close_learner", at, held), this);
+  }
+
+  /** Begins a request that is decided by what was learned, too; as `model.task`. */
+  task(query, options = {}) {
+    return this.model.task(query, { ...known(options, ["tools", "earlier"]), learner: this });
+  }
+
+  /** How much was learned. */
+  report() {
+    this.#library.check(this.#library.c.learned(this.at));
+    return report(this.#library, false);
+  }
+
+  /** All plans that are stored, in no order. */
+  plans() {
+    const told = this.#library.reader(this.#library.c.plans(this.at)), found = [];
+    while (told.number()) {
+      const id = told.number(), query = told.text() || null, calls = told.texts(), source = SOURCES[told.number()];
+      found.push({ id, query, calls, source, learnedAt: new Date(1000 * told.number()) });
+    }
+    return found;
+  }
+
+  /** Forgets plans and all that they taught: by one of their `query`, a `tool` that they call, their `id`, or `everything: true`.
+   * How many there were. */
+  forget(options) {
+    const chosen = known(options, ["query", "tool", "id", "everything"]), [what, ...more] = Object.keys(chosen);
+    if (!what || more.length || chosen[what] === false) throw new EdgeretError("say what to forget: a query, a tool, an id or everything", 1);
+    const kind = ["query", "tool", "id", "everything"].indexOf(what), text = kind < 2 ? chosen[what] : "";
+    if (kind === 2) whole(chosen.id);
+    const count = this.#library.with(text, (at, length) => this.#library.c.forget(this.at, kind, at, length, kind === 2 ? chosen.id : 0));
+    if (count < 0) throw this.#library.failure();
+    return count;
+  }
+
+  /** All that was learned, to be kept and given to `model.learner` again: an overlay, which Python reads, too. */
+  bytes() {
+    this.#library.draw();
+    return this.#library.reader(this.#library.c.learner_bytes(this.at)).bytes.slice();
+  }
+
+  /** Another one that has learned the same, to try out what a plan would change. */
+  copy() {
+    const other = this.#library.c.copy_learner(this.at);
+    if (other === 0) throw this.#library.failure();
+    return new Learner(this.model, this.#library, other, this.#held.join());
+  }
+
+  get at() {
+    if (!this.#at) throw new EdgeretError("this learner was closed; make another one", 1);
+    return this.#at;
+  }
+
+  close() {
+    if (!this.#at) return;
+    forgotten.unregister(this);
+    giver(this.#library, "close_learner", this.#at, this.#held)();
+    this.#at = 0;
+  }
+
+  [Symbol.dispose ?? Symbol.for("dispose")]() {
+    this.close();
+  }
 }
 
-/** Options, none of them misspelt. */
-function known(options, names) {
-  if (options === null || typeof options !== "object") throw new EdgeretError(`expected options, found ${options === null ? "null" : typeof options}`, 1);
-  for (const name of Object.keys(options))
-    if (!names.includes(name)) throw new EdgeretError(`no option ${JSON.stringify(name)}; there are ${names.join(", ")}`, 1);
-  return options;
+function learnerAt(learner) {
+  if (!(learner instanceof Learner)) throw new EdgeretError("learner: expected what model.learner() gives", 1);
+  return learner.at;
 }
 
-function list(name, value) {
-  if (!Array.isArray(value)) throw new EdgeretError(`${name}: expected an array, found ${typeof value}`, 1);
-  return value;
-}
-
-function whole(k) {
-  if (!Number.isInteger(k) || k < 0) throw new EdgeretError(`k must be a whole number, 0 or more, found ${String(k)}`, 1);
-  return k;
-}
-
-function written(definition) {
-  return typeof definition === "string" ? definition : JSON.stringify(definition);
-}
-
-function entries(files) {
-  if (files === null || typeof files !== "object") throw new EdgeretError(`expected files by name, found ${files === null ? "null" : typeof files}`, 1);
-  if (files instanceof Map) return [...files];
-  if (typeof files?.[Symbol.iterator] === "function") return [...files].map((file) => [file?.webkitRelativePath || file?.name, file]);
-  return Object.entries(files);
-}
-
-async function bytes(content) {
-  if (content instanceof Uint8Array) return content;
-  if (ArrayBuffer.isView(content)) return new Uint8Array(content.buffer, content.byteOffset, content.byteLength);
-  if (content instanceof ArrayBuffer) return new Uint8Array(content);
-  if (typeof content?.arrayBuffer === "function") return new Uint8Array(await content.arrayBuffer());
-  throw new EdgeretError("a file of a bundle must be an ArrayBuffer, a typed array or a Blob", 1);
+function report(library, learned) {
+  const [stored, used, gain, size, id] = library.numbers(5);
+  return { stored, used: used !== 0, gain, bytes: size, ...(learned ? { id } : {}) };
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { EdgeretError, Library, Model } from "./edgeret.js";
 
-export { EdgeretError, Library, Model, Task } from "./edgeret.js";
+export { EdgeretError, Learner, Library, Model, Task } from "./edgeret.js";
 
 /** Loads the bundle in a folder. Options as those of `Model.from`. */
 export async function load(folder, options = {}) {

@@ -136,7 +136,11 @@ const er_model *er_learner_model(const er_learner *learner)
 
 static double now(void)
 {
+#if defined(__wasm__)
+    const double at = er_page_seconds();
+#else
     const double at = (double)time(NULL); /* nothing but people read it, and older systems have no finer one in common */
+#endif
     return at > 0 ? at : 0.0;
 }
 

@@ -47,7 +47,10 @@ bool er_learner_read(er_learner *learner, er_text bytes, er_error *error)
     er_contents contents;
     er_text before = {NULL, 0}, data;
     bool fine;
-    if (bytes.at) return take_up(learner, bytes, true, &contents, error);
+    if (bytes.at) /* which nobody appended to, so that nothing can be torn off */
+        return take_up(learner, bytes, true, &contents, error) &&
+               (contents.size == bytes.length ||
+                er_refuse(error, ER_BAD_OVERLAY, "the overlay's bytes: damaged or cut off at byte %llu; give back all that er_learner_bytes told", (unsigned long long)contents.size));
     for (;;) {
         fine = er_file_read(&arena, learner->path, ER_MOST_OVERLAY, &data);
         if (!fine || (fine = take_up(learner, data, true, &contents, error))) break;

@@ -37,5 +37,8 @@ bool er_locked_replace(er_locked *, const void *bytes, size_t length);
 /* A file's bytes without a lock; none where there is no file. */
 bool er_file_read(er_arena *, const char *path, uint64_t most, er_text *);
 bool er_random(void *bytes, size_t length);
+#if defined(__wasm__)
+double er_page_seconds(void); /* since 1970; this and er_random are bindings/js/shim.c's there */
+#endif
 
 #endif

@@ -22,7 +22,10 @@ bool er_locked_put(const er_locked *l, const void *bytes, size_t length, uint64_
 bool er_locked_cut(const er_locked *l, uint64_t size) { return false; }
 bool er_locked_settle(const er_locked *l, er_stamp *stamp) { return false; }
 bool er_locked_replace(er_locked *l, const void *bytes, size_t length) { return false; }
+
+#if !defined(__wasm__) /* a page is asked: bindings/js/shim.c */
 bool er_random(void *bytes, size_t length) { return false; }
+#endif
 
 #else
 typedef int er_some_locked;

@@ -5,14 +5,8 @@
    of a manifest the body is the input. Built by
    tests/core_fuzz_run.py, with -fsanitize=fuzzer or with fuzz_main.c. */
 
-#include "edgeret.h"
+#include "fuzz_common.h"
 #include "sha256.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 enum { BUNDLES = 3, MOST_FILES = 16, MOST_NAME = 32, LARGEST = 1 << 20, MAGIC = 16 };
 
@@ -129,28 +123,11 @@ static void wrap(writing *w, const writing *body, const uint8_t magic[MAGIC])
     put(w, body->at, body->length);
 }
 
-/* Whatever was loaded decides, searches and encodes, or says why not. */
+/* Whatever was loaded decides, searches and explains, or says why not. */
 static void use(const er_model *model)
 {
-    const er_text queries[] = {ER_TEXT("find my file and send a mail, then call the phone at 9"), ER_TEXT("öffne die note nicht, dann 明天")};
-    er_error why = {0};
-    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
-        er_task *task;
-        er_decision next = {sizeof next};
-        er_hit hits[8];
-        size_t count = 8;
-        er_search(model, queries[i], NULL, hits, &count, &why);
-        if (er_begin(model, queries[i], NULL, &task, &why)) continue;
-        for (int step = 0; step < 3; step++) {
-            if (er_next(task, NULL, &next, &why)) break;
-            if (!(next.probability >= 0 && next.probability <= 1.0 + 1e-9)) abort(); /* no number, or none of a share */
-            er_candidate candidates[8];
-            size_t room = 8;
-            er_candidates(task, candidates, &room, &why);
-            if (er_call(task, er_tool_name(model, (uint32_t)step), &why)) break;
-        }
-        er_end(task);
-    }
+    fuzz_use(model, ER_TEXT("find my file and send a mail, then call the phone at 9"), NULL);
+    fuzz_use(model, ER_TEXT("öffne die note nicht, dann 明天"), NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
@@ -183,8 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         files[i] = (er_file){{forged.files[i].name, strlen(forged.files[i].name)}, forged.files[i].bytes, forged.files[i].length};
     er_error why = {0};
     er_model *model = NULL;
-    if (er_load_files(files, forged.count, NULL, &model, &why) == ER_OK) use(model);
-    else if (!why.text[0] || !memchr(why.text, 0, sizeof why.text)) abort(); /* a refusal without a word */
+    if (!fuzz_refused(er_load_files(files, forged.count, NULL, &model, &why), &why)) use(model);
     er_free(model);
     free(manifest->bytes);
     free(given);

@@ -3,15 +3,9 @@
    Of an input the first byte says of which bundle of conformance/, the first line is the query, and each line behind it was
    called, and then called by earlier turns. Built by tests/core_fuzz_run.py, with -fsanitize=fuzzer or with fuzz_main.c. */
 
-#include "edgeret.h"
+#include "fuzz_common.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-enum { BUNDLES = 3, TOOLS = 16 };
+enum { BUNDLES = 3 };
 
 /* Spans of tokens rise, and stay within the text. */
 static void check_tokens(const er_model *model, er_text query)
@@ -34,30 +28,17 @@ static void decide(er_task *task)
 {
     er_error why = {0};
     er_decision next = {sizeof next};
-    er_candidate room[TOOLS];
-    size_t count = TOOLS;
-    if (er_next(task, NULL, &next, &why) || er_candidates(task, room, &count, &why)) abort();
-    double sum = 0;
-    for (size_t i = 0; i < count && i < TOOLS; i++) {
-        if (!(room[i].probability >= 0) || (i && room[i].probability > room[i - 1].probability)) abort();
-        sum += room[i].probability;
-    }
-    if (!(sum <= 1 + 1e-6) || (count <= TOOLS && sum < 1 - 1e-4 && count)) abort();
+    if (er_next(task, NULL, &next, &why)) abort();
+    fuzz_told(task, &next);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
-    static const char *const kinds[BUNDLES] = {"alone", "few", "many"};
-    static er_model *models[BUNDLES];
+    static const char *const folders[BUNDLES] = {CONFORMANCE "/alone", CONFORMANCE "/few", CONFORMANCE "/many"};
+    static const er_model *models[BUNDLES];
     er_error why = {0};
-    for (int i = 0; i < BUNDLES; i++) {
-        char folder[512];
-        snprintf(folder, sizeof folder, "%s/%s", CONFORMANCE, kinds[i]);
-        if (!models[i] && er_load(folder, NULL, &models[i], &why)) {
-            puts(why.text);
-            abort();
-        }
-    }
+    for (int i = 0; i < BUNDLES; i++)
+        if (!models[i]) models[i] = fuzz_load(folders[i], NULL);
     if (!length) return 0;
     const er_model *model = models[bytes[0] % BUNDLES];
     /* In a room of its very size, so that sanitizers see a byte too far. */
@@ -68,13 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     const er_text query = {text, (size_t)((line ? line : end) - text)};
     er_task *task;
     const er_status begun = er_begin(model, query, NULL, &task, &why);
-    if (begun && !why.text[0]) abort();
+    fuzz_refused(begun, &why);
     check_tokens(model, query);
-    er_hit hits[TOOLS];
-    size_t count = TOOLS;
-    if (er_search(model, query, NULL, hits, &count, &why) == ER_OK)
-        for (size_t i = 0; i < count && i < TOOLS; i++)
-            if (!(hits[i].share >= 0 && hits[i].share <= 1 + 1e-9)) abort();
+    fuzz_use(model, query, NULL);
     if (begun == ER_OK) {
         er_text calls[8] = {ER_TEXT("")};
         size_t called = 0;
