@@ -25,6 +25,7 @@ PARTS = {
     "learning, and its file": "learn learn_* overlay locked",
     "tools that come and go": "tools tools_given",
     "explanations": "explain told",
+    "values in a request": "pieces pieces_told units matches glosses piece_words days amounts",
 }
 """The rest decides."""
 REST = "deciding"

@@ -101,10 +101,11 @@ bool er_cut_units(er_reader *r)
     const er_program *cut = er_rule(ER_P_CUTS_EN + (uint32_t)language);
     const uint32_t most = r->said.written.count < ER_MOST_UNITS ? r->said.written.count : ER_MOST_UNITS;
     r->units = ER_TAKE(r->arena, er_unit, most + 1);
-    er_text *own = ER_TAKE(r->arena, er_text, 3 * (size_t)most + 1), *lower = own + most, *glosses = lower + most;
+    er_text *own = ER_TAKE(r->arena, er_text, 3 * (size_t)most + 1);
     r->begins = ER_TAKE(r->arena, uint16_t, r->said.written.count + 1);
     r->ends = ER_TAKE(r->arena, uint16_t, r->said.written.count + 1);
     if (!r->units || !own || !r->begins || !r->ends) return false;
+    er_text *lower = own + most, *glosses = lower + most;
     er_span span;
     for (uint32_t from = 0; r->count < most && er_finds(&r->matcher, cut, &r->said.written, from, &span); from = span.end) {
         er_unit *unit = &r->units[r->count];
