@@ -74,6 +74,11 @@ def test_readme_names_what_edgeret_asks_for() -> None:
 def test_edgeret_is_small_and_holds_nothing_of_the_build_host(made: Mapping[str, Path]) -> None:
     wheel = made["edgeret"]
     assert wheel.stat().st_size <= 8 * MB
+    told = re.search(r"With edgeret \(([\d.]+) MB packed, ([\d.]+) unpacked\)", (ROOT / "README.md").read_text())
+    assert told is not None
+    with zipfile.ZipFile(wheel) as archive:
+        sizes = wheel.stat().st_size, sum(one.file_size for one in archive.infolist())
+    assert [float(size) for size in told.groups()] == pytest.approx([size / MB for size in sizes], abs=0.6)
     tops = {name.split("/")[0] for name in names(wheel)}
     assert tops == {"edgeret", f"edgeret-{edgeret.__version__}.dist-info"}
     assert {"edgeret/base/manifest", "edgeret/cli/templates/base.html", "edgeret/py.typed"} <= {*names(wheel)}
