@@ -5,6 +5,7 @@ Servers in Python are found beside the interpreter; those of npm, and its inspec
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -57,9 +58,15 @@ def entry(name: str, folder: Path) -> dict[str, Any]:
     return node_server(name, *([str(folder)] if name == "filesystem" else []))
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_each_server_is_listed_found_and_answers(name: str, real: Path, tmp_path: Path) -> None:
-    config = write_config(tmp_path, **{name: entry(name, tmp_path)}, office=OFFICE)
+@pytest.mark.real
+def test_each_server_is_listed_found_and_answers(real: Path, tmp_path: Path) -> None:
+    there: dict[str, dict[str, Any]] = {}
+    for name in QUERIES:
+        with contextlib.suppress(pytest.skip.Exception):
+            there[name] = entry(name, tmp_path)
+    if not there:
+        pytest.skip("none of these servers is installed")
+    config = write_config(tmp_path, **there, office=OFFICE)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / "note.txt").write_text("hello")
     calls = {
@@ -71,22 +78,26 @@ def test_each_server_is_listed_found_and_answers(name: str, real: Path, tmp_path
         "memory": ("create_entities", {"entities": [{"name": "a", "entityType": "b", "observations": []}]}, '"a"'),
     }
 
+    async def ask(client: Any, name: str) -> None:
+        answer = await found(client, QUERIES[name])
+        for _ in range(60):  # a server that was never started before may take longer than a search waits
+            if name not in answer.get("serversNotThereNow", ()):
+                break
+            await anyio.sleep(1)
+            answer = await found(client, QUERIES[name])
+        assert any(tool["name"].startswith(f"{name}__") for tool in answer["tools"]), answer
+        tool, arguments, words = calls[name]
+        try:
+            result = await call(client, f"{name}__{tool}", arguments)
+        except Exception as error:  # what fetch says of a page that is not there, as a protocol's error
+            assert words in str(error) or name == "fetch"
+        else:
+            assert words in result.content[0].text
+
     async def talk() -> None:
         async with proxied(config, real) as client:
-            answer = await found(client, QUERIES[name])
-            for _ in range(60):  # a server that was never started before may take longer than a search waits
-                if name not in answer.get("serversNotThereNow", ()):
-                    break
-                await anyio.sleep(1)
-                answer = await found(client, QUERIES[name])
-            assert any(tool["name"].startswith(f"{name}__") for tool in answer["tools"]), answer
-            tool, arguments, words = calls[name]
-            try:
-                result = await call(client, f"{name}__{tool}", arguments)
-            except Exception as error:  # what fetch says of a page that is not there, as a protocol's error
-                assert words in str(error) or name == "fetch"
-            else:
-                assert words in result.content[0].text
+            for name in there:
+                await ask(client, name)
 
     anyio.run(talk)
 

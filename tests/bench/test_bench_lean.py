@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,17 +19,19 @@ BUILD_HOST = (
     *("sklearn", "scipy", "threadpoolctl", "hnswlib", "edgeret_export"),
 )
 BLOCKED = f"""
-import sys
+import json, sys
 sys.modules.update(dict.fromkeys({BUILD_HOST!r}))
 from edgeret_bench.cli import main
-sys.exit(main(sys.argv[1:]))
+for arguments in json.loads(sys.argv[1]):
+    if code := main(arguments):
+        sys.exit(code)
 """
 LATENCY = ("--min-queries", "4", "--min-seconds", "0", "--threads", "1")
 
 
-def bench(folder: Path, *arguments: object, code: int = 0) -> str:
-    """What a command says in a process that cannot import the build host's libraries; of a failure, its error line."""
-    command = [sys.executable, "-c", BLOCKED, *map(str, arguments)]
+def bench(folder: Path, *commands: Sequence[object], code: int = 0) -> str:
+    """What commands say, in a process that cannot import the build host's libraries; of a failure, its error line."""
+    command = [sys.executable, "-c", BLOCKED, json.dumps([[str(word) for word in each] for each in commands])]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
     assert done.returncode == code, done.stderr
     return done.stderr if code else done.stdout
@@ -43,28 +46,33 @@ def test_what_runs_on_a_device_needs_nothing_of_the_build_host(tiny: Path, demos
     (tmp_path / "queries.txt").write_text("find my file\nplay my song\n")
     sweeps = ("--sweep-threads", "--batches", "1,2", "--sweep-providers", "cpu", "--sustained", "0.1")
     results = [tmp_path / name for name in ("before.json", "after.json", "steps.json", "plan.json", "abstain.json")]
-    bench(tmp_path, "latency", tiny, "--queries", "queries.txt", *LATENCY, *sweeps, "-o", results[0])
-    bench(tmp_path, "latency", tiny, "--queries", demos, *LATENCY, "-o", results[1])
     methods = "random,dr,dtdr-c,dtdr-l-factored,fused,similarity,bm25,tool-graph"
-    bench(tmp_path, "next-tool", tiny, "--demos", demos, "--methods", methods, "-o", results[2])
     foreign = ("--nothing", "queries.txt", "--among", "2", "--learn", "3", "--train", demos)
-    bench(tmp_path, "abstain", tiny, "--demos", demos, *foreign, "-o", results[4])
-    bench(tmp_path, "plan", tiny, "--demos", demos, "--steps", "4", "--plans", "2", "-o", results[3])
-    # With itself: on a busy machine the second of two runs may be slower, and the command says so by its exit code.
-    assert "encode" in bench(tmp_path, "compare", results[1], results[1], "--series", "encode")
-    assert "same" in bench(tmp_path, "compare", results[2], results[2])
-    for name in ("report.html", "report.md", "report.csv"):
-        bench(tmp_path, "report", *results, "-o", name)
-        assert (tmp_path / name).stat().st_size > 1000
-    assert "taskbench" in bench(tmp_path, "lab", "fetch")
+    reports = ("report.html", "report.md", "report.csv")
     tools = write_tools(tmp_path / "tools.jsonl", TOOLS)
-    assert json.loads(bench(tmp_path, "lab", "stats", "--tools", tools, "--demos", demos, "--json"))["n_plans"] == 14
+    said = bench(
+        tmp_path,
+        ("latency", tiny, "--queries", "queries.txt", *LATENCY, *sweeps, "-o", results[0]),
+        ("latency", tiny, "--queries", demos, *LATENCY, "-o", results[1]),
+        ("next-tool", tiny, "--demos", demos, "--methods", methods, "-o", results[2]),
+        ("abstain", tiny, "--demos", demos, *foreign, "-o", results[4]),
+        ("plan", tiny, "--demos", demos, "--steps", "4", "--plans", "2", "-o", results[3]),
+        # With itself: on a busy machine the second of two runs may be slower, and the command says so by its exit code.
+        ("compare", results[1], results[1], "--series", "encode"),
+        ("compare", results[2], results[2]),
+        *(("report", *results, "-o", name) for name in reports),
+        ("lab", "fetch"),
+        ("lab", "stats", "--tools", tools, "--demos", demos, "--json"),
+    )
+    assert all((tmp_path / name).stat().st_size > 1000 for name in reports)
+    assert "encode" in said and "same" in said and "taskbench" in said
+    assert json.loads(said.splitlines()[-1])["n_plans"] == 14
 
 
 @pytest.mark.parametrize("command", ["few", "methods"])
 def test_commands_that_fit_heads_name_what_they_need(tiny: Path, demos: Path, tmp_path: Path, command: str) -> None:
     measured = ("--tools", write_tools(tmp_path / "tools.jsonl", TOOLS)) if command == "few" else (tiny,)
-    error = bench(tmp_path, command, *measured, "--train", demos, "--demos", demos, code=2)
+    error = bench(tmp_path, (command, *measured, "--train", demos, "--demos", demos), code=2)
     assert error.startswith(f"edgeret-bench: {command} (it needs the module ")
     assert error.endswith("requires edgeret-export. Install it with: pip install 'edgeret-export'\n")
     assert error.count("\n") == 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +19,9 @@ from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
 from edgeret.inputs.clauses import split_clauses
+from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.query import RetrievalQuery
+from edgeret.inputs.tools import read_tools
 from edgeret.planner.answers import Answer
 from edgeret.planner.chat import Prompt
 from edgeret.runtime.runtime import Runtime
@@ -29,10 +29,9 @@ from edgeret.strategies.routing import Route
 from edgeret.types import Tool, Usage
 from edgeret_bench.accuracy import retrieval
 from edgeret_bench.cli import main
-from edgeret_export.cli import main as export
 from edgeret_export.encoders import expansion as expanding
 from edgeret_export.encoders.word_vectors import word_reader
-from edgeret_export.sources.expansions import Expansion, Line
+from edgeret_export.sources.expansions import Expansion, Line, as_text, origin_hash
 from edgeret_export.sources.priors import read_prior
 
 METRICS = {
@@ -172,12 +171,20 @@ def test_no_text_is_encoded_twice(encoder: OnnxEncoder, monkeypatch: pytest.Monk
 
 
 @pytest.mark.real
-def test_the_command_measures_the_desktop_requests_with_real_weights() -> None:
-    command = [str(Path(sys.executable).parent / "edgeret-bench"), "retrieval", "--json", "--methods", "bm25,dense"]
+def test_the_command_measures_the_desktop_requests_with_real_weights_and_with_queries_written_for_tools(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tools = read_tools(EXAMPLE / "tools.jsonl")
+    plans = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [tool.name for tool in tools])
+    said = [[plan.query for plan in plans if [call.tool for call in plan.calls] == [tool.name]][:2] for tool in tools]
+    lines = [Line(t.name, {}, origin_hash(t, {}), tuple(s)) for t, s in zip(tools, said, strict=True) if s]
+    written = tmp_path / "e.jsonl"
+    written.write_text(as_text(lines), encoding="utf-8")
+    command = ["retrieval", "--json", "--methods", "bm25,dense", "--expansion", str(written)]
     command += ["--tools", str(EXAMPLE / "tools.jsonl"), "--queries", str(EXAMPLE / "requests.jsonl")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["expansion"]["queries"] == sum(map(len, said)) > 0
     rows = [json.loads(line)["tools"] for line in (EXAMPLE / "requests.jsonl").read_text("utf-8").splitlines()]
     assert found["encoder"] == "all-minilm-l6-v2"
     assert found["n_queries"] == sum(bool(tools) for tools in rows)
@@ -362,27 +369,3 @@ def test_a_bundle_is_searched_by_the_vectors_of_its_index(
     capsys.readouterr()
     assert main([*command, "--expansion", "e.jsonl"]) == 2
     assert "--index-vectors are for --tools" in capsys.readouterr().err
-
-
-@pytest.mark.real
-def test_an_expansion_is_measured_with_real_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tools, requests = str(EXAMPLE / "tools.jsonl"), str(EXAMPLE / "requests.jsonl")
-    demos, file = str(EXAMPLE / "demonstrations.jsonl"), str(tmp_path / "e.jsonl")
-    assert export(["lab", "expand", "--tools", tools, "--demos", demos, "-o", file, "--json"]) == 0
-    written = json.loads(capsys.readouterr().out)
-    command = [
-        "retrieval",
-        "--tools",
-        tools,
-        "--queries",
-        requests,
-        "--methods",
-        "dense",
-        "--json",
-        "--expansion",
-        file,
-    ]
-    assert main(command) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["expansion"]["queries"] == written["queries"] > 0
-    assert found["methods"]["dense"]["ndcg@5"] > 0.3

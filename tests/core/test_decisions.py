@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Sequence
 from ctypes import CDLL
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -51,7 +54,17 @@ WITHIN = 1e-5
 KINDS = ("alone", "few", "many", "many, with a first stage", "few, a table", "alone, a table")
 
 
+_BUILT = tempfile.TemporaryDirectory(prefix="edgeret-kinds-")
+
+
 def build_kind(kind: str, target: Path) -> Path:
+    """A bundle of a test's own; many files ask for each kind, which a process builds once."""
+    return Path(shutil.copytree(_built(kind), target))
+
+
+@cache
+def _built(kind: str) -> Path:
+    target = Path(_BUILT.name) / str(KINDS.index(kind))
     shown: Sequence[Demonstration] = () if kind.startswith("alone") else make_demonstrations()
     profile = "tiny" if "a table" in kind else "default" if "stage" in kind else "full"
     few = 0 if kind.startswith("many") else 1500

@@ -45,6 +45,7 @@ def made(folder: Path, *words: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.real
 def test_a_set_is_read_with_the_adapter_that_was_named_for_it(tmp_path: Path, sets: list[str]) -> None:
     plain = made(tmp_path, *sets, "--adapter", "none")
@@ -111,6 +112,7 @@ def test_the_prior_for_tables_is_that_of_an_encoder_that_has_one() -> None:
     assert prior_of_tables(find_card("multilingual-e5-small-q4")) is None
 
 
+@pytest.mark.full
 @pytest.mark.real
 def test_one_block_is_fitted_and_all_else_is_kept(tmp_path: Path) -> None:
     shipped = json.loads(Path(str(cards_folder() / "priors" / f"{DEFAULT_ENCODER}.json")).read_text(encoding="utf-8"))

@@ -58,6 +58,7 @@ def test_every_graph_gives_nearly_the_originals_vectors(bundle: Path, target: st
     assert runtime.task(QUERIES[0]).next().candidates
 
 
+@pytest.mark.full
 def test_a_graph_is_judged_by_its_own_vectors_not_by_those_of_the_tools(tmp_path: Path) -> None:
     # The bundle's tools have int8's vectors, which are no half precision's.
     recipe = Recipe(targets="cpu,gpu", profile="full")

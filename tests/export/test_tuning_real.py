@@ -30,7 +30,7 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, find_card
 from edgeret_export.sources.fetch import fetch, sha256_of
 from edgeret_export.sources.plans import read_source
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.full]
 TRANSFER = Path(__file__).parents[2] / "examples" / "transfer"
 OPTIONS = Tuning(rank=4, epochs=2, batch=8, learning_rate=1e-3, pairs=PairOptions(("query",), 0.0))
 TEXTS = ["how much is left in my savings", "Stop the card and tell Ana", "x " * 60]
@@ -87,7 +87,6 @@ def test_a_tuning_lowers_the_loss_and_finds_more_and_tells_how(tuned: tuple[Path
     assert "nDCG@5 of the sets left out" in (folder / tuning.PICTURE).read_text(encoding="utf-8")
 
 
-@pytest.mark.full
 def test_an_interrupted_tuning_is_gone_on_with_and_gives_the_same(
     card: Card, tuned: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +173,6 @@ def test_an_adapter_that_does_not_belong_is_refused(
         load_merged(base, copy)
 
 
-@pytest.mark.full
 def test_a_tuning_goes_on_from_an_adapter_with_a_level_and_after_an_interruption(
     card: Card, tuned: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,7 +228,6 @@ def test_what_cannot_be_gone_on_from_is_refused(card: Card, tuned: tuple[Path, d
     assert [path.name for path in tmp_path.iterdir()] == ["copy"]
 
 
-@pytest.mark.full
 def test_all_weights_can_be_tuned_and_built_with(card: Card, tmp_path: Path) -> None:
     short = replace(OPTIONS, rank=None, epochs=0.3)
     made = tune([few("bank", 7)], [], card, short, tmp_path / "full")

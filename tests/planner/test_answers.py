@@ -116,7 +116,7 @@ def test_under_the_grammar_every_whole_answer_is_valid_and_a_cut_off_one_a_probl
     jsonschema = pytest.importorskip("jsonschema")
     answerer = LocalAnswerer(planner)
     whole = 0
-    for seed, query in enumerate(QUERIES):
+    for seed, query in enumerate(QUERIES[::3]):
         prompt = Prompt(
             (Turn("system", "Answer in JSON: what to search for, and whether to stop."),), Turn("user", query)
         )

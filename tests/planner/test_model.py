@@ -210,6 +210,7 @@ def test_a_text_is_as_likely_behind_many_prompts_as_behind_each_alone(planner: P
     assert int(np.argmax(found)) == 2 and usage.tokens_evaluated > 4 * 8
 
 
+@pytest.mark.full
 def test_of_many_prompts_those_are_read_that_there_is_time_for(planner: Planner) -> None:
     prompts = [Prompt((Turn("system", "Tools."),), Turn("user", f"tool {i}: " + "it works " * 20)) for i in range(300)]
     began = perf_counter()
@@ -221,6 +222,7 @@ def test_of_many_prompts_those_are_read_that_there_is_time_for(planner: Planner)
     assert planner.likelihoods(prompts, "do it", perf_counter() - 1)[0] == []
 
 
+@pytest.mark.full
 def test_replies_are_as_likely_as_alone_and_what_was_asked_is_kept(planner: Planner) -> None:
     guide = (Turn("system", "You are shown what a person says. Name a tool that they need."),)
     prompts = [Prompt(guide, Turn("user", text)) for text in ("hello", "wake me at seven", "is it warm outside?")]
