@@ -28,9 +28,10 @@ WAIT_S = 10.0
 """How long another process may take to write. It holds the file for some milliseconds a plan."""
 UNFOLDED = 256
 """Plans in the overlay beyond which it is written anew, with all that was learned as arrays: reading those is fast."""
-MOST_REMEMBERED = 32 << 20
+MOST_REMEMBERED = 8 << 20
 """Bytes of what had been learned earlier that are kept for decisions of that time, as long as anybody has these. What
-is older is explained by what is known now."""
+is older is explained by what is known now. A server whose sessions hold a decision each keeps a copy for every
+lesson, so this is what such a process grows by."""
 _NOBODY, _MOST_ID = -1, 2**53  # the id of no plan, and what all ids are below
 
 
@@ -219,7 +220,8 @@ class CoreLearned:
         if known is None:
             return
         _ = known.learner
-        self._remembered.append((one, self.size_bytes))
+        living = [each for each in self._remembered if each[0]() is not None]
+        self._remembered = deque([*living, (one, self.size_bytes)])
         while sum(size for _, size in self._remembered) > MOST_REMEMBERED and len(self._remembered) > 1:
             oldest, _ = self._remembered.popleft()
             if (let := oldest()) is not None:

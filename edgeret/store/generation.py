@@ -3,13 +3,13 @@ which version that should be."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from edgeret.bundle import roles
-from edgeret.bundle.reader import read_manifest
+from edgeret.bundle.reader import open_bundle, read_manifest
 from edgeret.errors import BundleError
 from edgeret.fields import get
 from edgeret.records import dataclass
@@ -17,6 +17,7 @@ from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.learned_plan import LearnedPlan
 from edgeret.runtime.loading import load, with_overlay
 from edgeret.runtime.runtime import Runtime
+from edgeret.runtime.tool_set import load_tools
 from edgeret.store.learned_moves import Moved, kept, learn_again, learned_path, plans_in
 from edgeret.store.probing import Probe, Request, caller_check, must_decide, own_checks, require
 from edgeret.store.state import Version
@@ -95,7 +96,7 @@ class Loading:
         checks = [{"name": "integrity", "ok": True, "detail": f"all files as listed, {version.content_hash[:12]}…"}]
         checks += own_checks(bare)
         require(checks, version.name)
-        pristine, again = self._with_learned(bare, before, active)
+        pristine, again = self._with_learned(bare, before, changes, active)
         runtime, left = changes.applied(pristine)
         if asked := self.requests if requests is None else requests:
             checks.append(must_decide(runtime, asked))
@@ -109,7 +110,7 @@ class Loading:
         return generation, Switched(version, last, tuple(checks), moved, tuple(left))
 
     def _with_learned(
-        self, bare: Runtime, before: Generation | None, active: Version | None
+        self, bare: Runtime, before: Generation | None, changes: ToolChanges, active: Version | None
     ) -> tuple[Runtime, Moved | None]:
         """The runtime with what was learned so far; and what became of it, None where it simply goes on."""
         fingerprint = fingerprint_of(bare.manifest)
@@ -119,30 +120,35 @@ class Loading:
             if fingerprint_of(before.pristine.manifest) == fingerprint:
                 return Runtime(bare.loaded, before.pristine.learned), None
             _observe(bare, before)
-            return bare, learn_again(before.pristine.learned.plans, bare)
+            return bare, learn_again(before.pristine.learned.plans, before.runtime.tools, bare)
         runtime = with_overlay(bare.loaded, learned_path(self.folder, fingerprint), self.options.get("overlay_key"))
         runtime.learned.kept = None  # the store keeps tools, for all versions; in this file they would be one version's
         if before is not None:
             _observe(runtime, before)
-        plans = self._plans_of_another(fingerprint, active)
-        return runtime, None if plans is None else learn_again(plans, runtime)
+        found = self._plans_of_another(fingerprint, active, changes)
+        return runtime, None if found is None else learn_again(*found, runtime)
 
-    def _plans_of_another(self, fingerprint: str, active: Version | None) -> Sequence[LearnedPlan] | None:
-        """The plans of the version that is left, as its file has them by now; None if that has the same encoder, or if
-        there is no such version. One that is damaged has none."""
+    def _plans_of_another(
+        self, fingerprint: str, active: Version | None, changes: ToolChanges
+    ) -> tuple[Sequence[LearnedPlan], Collection[str]] | None:
+        """The plans of the version that is left, as its file has them by now, and the names of its tools with today's
+        changes; None if that has the same encoder, or if there is no such version. One that is damaged has none."""
         if active is None:
             return None
         try:
-            manifest = read_manifest(version_path(self.folder, active.content_hash))
+            place = version_path(self.folder, active.content_hash)
+            manifest = read_manifest(place)
             where, old = str(self.folder), fingerprint_of(manifest)
             spec = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
             dimension = get(spec, "dimension", int, where)
+            if old == fingerprint:
+                return None
+            bundle = open_bundle(place, content_hash=active.content_hash, only=(roles.TOOLS, roles.INDEX))
+            had = load_tools(bundle).keys() - changes.removed | changes.added.keys()
         except BundleError:
             return None
-        if old == fingerprint:
-            return None
         path = learned_path(self.folder, old)
-        return plans_in(path, old, manifest.content_hash, dimension, self.options.get("overlay_key"))
+        return plans_in(path, old, manifest.content_hash, dimension, self.options.get("overlay_key")), had
 
 
 def _observe(runtime: Runtime, before: Generation) -> None:

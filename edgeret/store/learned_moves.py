@@ -7,7 +7,7 @@ same. To another encoder the vectors mean nothing, so there the plans whose word
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +63,14 @@ def kept(runtime: Runtime) -> Moved:
     return Moved(kept=len(plans) - waiting, left=tuple(left))
 
 
-def learn_again(plans: Sequence[LearnedPlan], runtime: Runtime) -> Moved:
-    """Brings what `runtime` has learned to these plans, made with another encoder: those whose words were kept are
-    learned again, and those that it had from their like before and that were forgotten since, are forgotten. Raises
-    OverlayError."""
+def learn_again(plans: Sequence[LearnedPlan], had: Collection[str], runtime: Runtime) -> Moved:
+    """Brings what `runtime` has learned to these plans, made with another encoder over the tools that one `had`: those
+    whose words were kept are learned again, and those that it could have brought there, and that are not there any
+    more, are forgotten. Raises OverlayError."""
     wanted = {_key(plan.query, plan.calls): plan for plan in plans if plan.query is not None}
     there = {_key(plan.query, plan.calls): plan.id for plan in runtime.learned.plans if plan.query is not None}
-    if gone := {number for key, number in there.items() if key not in wanted}:
+    # A plan of a tool that the other version had not was never there: nobody forgot it.
+    if gone := {number for key, number in there.items() if key not in wanted and all(name in had for name in key[1])}:
         runtime.learned.forget(lambda plan: plan.id in gone)
     tools = runtime.tools
     fresh = [plan for key, plan in wanted.items() if key not in there]

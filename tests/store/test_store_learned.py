@@ -95,6 +95,8 @@ def test_plans_of_tools_that_a_version_has_not_wait_for_them(
     assert elsewhere.runtime.task("sing the song").next().tool == "song_player"
     fresh = BundleStore(store.folder, overlay=True, threads=1)
     assert fresh.activate("table").learned.left == (("call tools that this version has not", 1),)
+    fresh.activate("old")  # a plan that waits is not one that was forgotten
+    assert told(fresh) == [("sing the song", ("song_player",))]
 
 
 def test_whoever_watches_goes_on_watching(store: BundleStore, tiny_table: Path) -> None:
