@@ -2,17 +2,12 @@
    Core.java says so, and reads what is filled; a failure becomes an EdgeretException here. Texts go over as bytes: JNI's own
    strings are of another UTF-8. */
 
-#include <jni.h>
+#include "edgeret_jni.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "edgeret.h"
-
-#define BINDING 3 /* moves together with Core.BINDING */
-#define METHOD(type, name) JNIEXPORT type JNICALL Java_edgeret_Core_##name
-#define MODEL(handle) ((er_model *)(intptr_t)(handle))
-#define TASK(handle) ((er_task *)(intptr_t)(handle))
-#define LEARNER(handle) ((er_learner *)(intptr_t)(handle))
+#define BINDING 4 /* moves together with Core.BINDING */
 
 /* ---- Java's arrays ---- */
 
@@ -58,7 +53,7 @@ static void give_floats(JNIEnv *env, taken one)
 
 static er_text text_of(taken bytes) { return (er_text){bytes.at, bytes.length}; }
 
-static jbyteArray bytes_of(JNIEnv *env, er_text text)
+jbyteArray bytes_of(JNIEnv *env, er_text text)
 {
     jbyteArray made = (*env)->NewByteArray(env, (jsize)text.length);
     if (made && text.length) (*env)->SetByteArrayRegion(env, made, 0, (jsize)text.length, (const jbyte *)text.at);
@@ -67,7 +62,7 @@ static jbyteArray bytes_of(JNIEnv *env, er_text text)
 
 /* ---- Failures ---- */
 
-static void refuse(JNIEnv *env, er_status status, const char *line)
+void refuse(JNIEnv *env, er_status status, const char *line)
 {
     if ((*env)->ExceptionCheck(env)) return; /* what Java itself had to say comes first */
     size_t length = 0;
@@ -79,7 +74,7 @@ static void refuse(JNIEnv *env, er_status status, const char *line)
     if (made) (*env)->Throw(env, made);
 }
 
-static void check(JNIEnv *env, er_status status, const er_error *why)
+void check(JNIEnv *env, er_status status, const er_error *why)
 {
     if (status) refuse(env, status, why->text);
 }
@@ -192,7 +187,7 @@ METHOD(void, free)(JNIEnv *env, jclass class, jlong model) { er_free(MODEL(model
 METHOD(jbyteArray, describe)(JNIEnv *env, jclass class, jlong model, jlongArray numbers)
 {
     er_error why = {0};
-    er_summary s = {sizeof s};
+    er_summary s = {.size = sizeof s};
     const er_status status = er_describe(MODEL(model), &s, &why);
     check(env, status, &why);
     if (status) return NULL;
@@ -220,11 +215,6 @@ METHOD(jlong, toolFind)(JNIEnv *env, jclass class, jlong model, jbyteArray name)
 }
 
 /* Texts that are copied one by one: Android holds few local references at a time, and there may be thousands of tools. */
-typedef struct {
-    er_text *at;
-    size_t count;
-} copies;
-
 static void copy_all(JNIEnv *env, jobjectArray from, copies *to)
 {
     const size_t count = (size_t)(*env)->GetArrayLength(env, from);
@@ -244,13 +234,13 @@ static void copy_all(JNIEnv *env, jobjectArray from, copies *to)
     }
 }
 
-static void give_copies(const copies *held)
+void give_copies(const copies *held)
 {
     for (size_t i = 0; i < held->count; i++) free((void *)held->at[i].at);
     free(held->at);
 }
 
-static er_change change_of(JNIEnv *env, copies *held, jobjectArray add, jobjectArray remove, jobjectArray replace)
+er_change change_of(JNIEnv *env, copies *held, jobjectArray add, jobjectArray remove, jobjectArray replace)
 {
     copy_all(env, add, held);
     const size_t added = held->count;
@@ -304,7 +294,7 @@ METHOD(jlong, begin)(JNIEnv *env, jclass class, jlong model, jbyteArray query, j
 METHOD(jbyteArray, next)(JNIEnv *env, jclass class, jlong task, jboolean heads, jdouble least, jdouble risk, jdoubleArray numbers)
 {
     er_error why = {0};
-    er_decision d = {sizeof d};
+    er_decision d = {.size = sizeof d};
     const er_next_options options = {.size = sizeof options, .policy = heads ? ER_HEADS : ER_AUTO, .min_probability = least, .risk = risk};
     const er_status status = er_next(TASK(task), &options, &d, &why);
     check(env, status, &why);
@@ -417,14 +407,16 @@ METHOD(void, encode)(JNIEnv *env, jclass class, jlong model, jbyteArray query, j
 
 /* ---- Learning ---- */
 
-METHOD(jlong, learnerOpen)(JNIEnv *env, jclass class, jlong model, jbyteArray overlay, jdouble wait_s)
+METHOD(jlong, learnerOpen)(JNIEnv *env, jclass class, jlong model, jbyteArray overlay, jdouble wait_s, jbyteArray kept)
 {
     er_error why = {0};
     er_learner *learner = NULL;
-    const er_learner_options options = {.size = sizeof options, .wait_s = wait_s};
+    const taken bytes = take_bytes(env, kept);
+    const er_learner_options options = {.size = sizeof options, .wait_s = wait_s, .bytes = bytes.at, .byte_count = bytes.length};
     char *path = overlay ? path_of(env, overlay) : NULL;
     if (!(*env)->ExceptionCheck(env)) check(env, er_learner_open(MODEL(model), path, &options, &learner, &why), &why);
     free(path);
+    give_bytes(env, bytes);
     return (jlong)(intptr_t)learner;
 }
 
@@ -442,7 +434,7 @@ static jdouble report(JNIEnv *env, const er_report *r, jlongArray numbers)
 METHOD(jdouble, learned)(JNIEnv *env, jclass class, jlong learner, jlongArray numbers)
 {
     er_error why = {0};
-    er_report r = {sizeof r};
+    er_report r = {.size = sizeof r};
     check(env, er_learned(LEARNER(learner), &r, &why), &why);
     return (*env)->ExceptionCheck(env) ? 0 : report(env, &r, numbers);
 }
@@ -450,7 +442,7 @@ METHOD(jdouble, learned)(JNIEnv *env, jclass class, jlong learner, jlongArray nu
 METHOD(jdouble, learn)(JNIEnv *env, jclass class, jlong task, jint source, jboolean without_words, jlongArray numbers)
 {
     er_error why = {0};
-    er_report r = {sizeof r};
+    er_report r = {.size = sizeof r};
     const er_learn_options options = {.size = sizeof options, .source = (er_source)source, .without_words = without_words};
     check(env, er_learn(TASK(task), &options, &r, &why), &why);
     return (*env)->ExceptionCheck(env) ? 0 : report(env, &r, numbers);

@@ -128,7 +128,7 @@ EXPORT("free_model") void js_free(er_model *model) { er_free(model); }
 /* tools, labels, dimension, stages, encodes; the hash's place and length. */
 EXPORT("describe") int js_describe(const er_model *model)
 {
-    er_summary s = {sizeof s};
+    er_summary s = {.size = sizeof s};
     if (er_describe(model, &s, &failure)) return (int)failure.status;
     const double told[] = {s.tools, s.labels, s.dimension, s.stages, s.encodes, (double)(uintptr_t)s.content_hash.at,
         (double)s.content_hash.length, (double)s.bytes};
@@ -165,7 +165,7 @@ EXPORT("next") int js_next(er_task *task, int policy, double min_probability, do
 {
     const er_next_options options = {
         .size = sizeof options, .policy = (er_policy)policy, .min_probability = min_probability, .risk = risk, .own = own};
-    er_decision d = {sizeof d};
+    er_decision d = {.size = sizeof d};
     if (er_next(task, &options, &d, &failure)) return (int)failure.status;
     const double told[] = {d.tool_number, d.probability, d.reason, d.abstained, d.confirm, d.named, d.stage, d.demonstrated, d.floor,
         d.best_number, d.parts};

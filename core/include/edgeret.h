@@ -3,7 +3,7 @@
    Load a bundle, begin a task with the user's words, ask what comes next, run it, say so, ask again:
 
        er_error why = {0};
-       er_model *model; er_task *task; er_decision next = {sizeof next};
+       er_model *model; er_task *task; er_decision next = {.size = sizeof next};
        if (er_load("desktop", NULL, &model, &why)) return puts(why.text), 1;
        if (er_begin(model, ER_TEXT("mute the speakers"), NULL, &task, &why)) return puts(why.text), 1;
        while (!er_next(task, NULL, &next, &why) && next.tool_number != ER_END) {
@@ -17,7 +17,7 @@
    caller owns all memory that is filled; where a list is filled, `count` is how many there is room for, and then how many
    there are in all, which may be more: read the smaller of the two. NULL with 0 asks for the number alone. A text is UTF-8
    with its length, and what the library hands out lives as long as the handle that it came from. A struct that may grow begins
-   with its size, which the caller sets, of options and of answers alike: `er_decision next = {sizeof next};`. Options that are
+   with its size, which the caller sets, of options and of answers alike: `er_decision next = {.size = sizeof next};`. Options that are
    NULL, and zeros behind their size, mean all defaults. A failure is a status, and one line in `er_error`, which may be NULL,
    that says what is wrong and how to go on; a handle that was asked for is NULL then.
 
@@ -399,7 +399,7 @@ ER_API void er_end(er_task *);                                 /* NULL is fine *
 
    A device learns which calls solved a request, and decides so from then on (section 19):
 
-       er_learner *learner; er_begin_options options = {sizeof options};
+       er_learner *learner; er_begin_options options = {.size = sizeof options};
        if (er_learner_open(model, "desktop.overlay", NULL, &learner, &why)) return puts(why.text), 1;
        options.learner = learner;
        if (er_begin(er_learner_model(learner), words, &options, &task, &why)) return puts(why.text), 1;

@@ -55,7 +55,7 @@ int main(int count, char **given)
     for (int run = 0; run < RUNS; run++)
         for (int i = 0; i < asked; i++) {
             er_task *task;
-            er_decision next = {sizeof next};
+            er_decision next = {.size = sizeof next};
             const double a = now();
             if (er_begin(model, (er_text){queries[i], strlen(queries[i])}, NULL, &task, &why)) return fprintf(stderr, "%s\n", why.text), 2;
             const double b = now();

@@ -78,7 +78,7 @@ static void decide(const er_model *model, char *line, uint32_t dimension)
 {
     static er_candidate candidates[MOST];
     er_task *task;
-    er_decision next = {sizeof next};
+    er_decision next = {.size = sizeof next};
     char *calls = strchr(line, '\t');
     if (calls) *calls++ = 0;
     const int first = !calls;
@@ -114,7 +114,7 @@ int main(int count, char **words)
     static char line[LONGEST];
     er_load_options options = {sizeof options, {NULL, 0}, 0, count > 2 && !strcmp(words[2], "tiny"), 1};
     er_model *model;
-    er_summary summary = {sizeof summary};
+    er_summary summary = {.size = sizeof summary};
     if (count < 2) return fprintf(stderr, "conformance BUNDLE [tiny] < requests\n"), 2;
 #if defined(_WIN32)
     _setmode(_fileno(stdin), _O_BINARY);

@@ -34,7 +34,7 @@ static inline void fuzz_told(er_task *task, const er_decision *next)
 {
     er_error why = {0};
     er_candidate room[FUZZ_TOOLS];
-    er_answer answer = {sizeof answer};
+    er_answer answer = {.size = sizeof answer};
     size_t count = FUZZ_TOOLS;
     double sum = 0;
     if (!(next->probability >= 0 && next->probability <= 1 + 1e-9)) abort(); /* no number, or none of a share */
@@ -74,7 +74,7 @@ static inline void fuzz_use(const er_model *model, er_text query, er_learner *le
     }
     if (fuzz_refused(er_begin(model, query, &options, &task, &why), &why)) return;
     for (int step = 0; step < 3; step++) {
-        er_decision next = {sizeof next};
+        er_decision next = {.size = sizeof next};
         size_t count = 3;
         if (fuzz_refused(er_next(task, NULL, &next, &why), &why)) break;
         fuzz_told(task, &next);

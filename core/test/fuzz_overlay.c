@@ -18,7 +18,7 @@ static void write_file(const char *path, const er_bytes *b)
 static void tell(void *context, const void *bytes, size_t length)
 {
     er_learner *learner = context, *again;
-    er_report one = {sizeof one}, other = {sizeof other};
+    er_report one = {.size = sizeof one}, other = {.size = sizeof other};
     er_error why = {0};
     const er_learner_options options = {.size = sizeof options, .bytes = bytes, .byte_count = length};
     if (er_learner_open(er_learner_model(learner), NULL, &options, &again, &why)) abort();
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (!opened) {
         er_begin_options options = {.size = sizeof options, .learner = learner};
         er_task *task;
-        er_decision next = {sizeof next};
+        er_decision next = {.size = sizeof next};
         if (!er_begin(er_learner_model(learner), ER_TEXT("find my file and send a mail"), &options, &task, &why)) {
             if (!er_next(task, NULL, &next, &why) && next.tool_number >= 0) er_call(task, next.tool, &why);
             er_learn(task, NULL, NULL, &why);

@@ -27,7 +27,7 @@ static void check_tokens(const er_model *model, er_text query)
 static void decide(er_task *task)
 {
     er_error why = {0};
-    er_decision next = {sizeof next};
+    er_decision next = {.size = sizeof next};
     if (er_next(task, NULL, &next, &why)) abort();
     fuzz_told(task, &next);
 }

@@ -18,7 +18,7 @@ int main(int count, char **given)
     if (er_load(given[1], NULL, &model, &why)) return fprintf(stderr, "%s\n", why.text), 2;
     while (fgets(line, sizeof line, stdin)) {
         const size_t length = strcspn(line, "\r\n");
-        er_decision next = {sizeof next};
+        er_decision next = {.size = sizeof next};
         er_status status;
         if (line[0] == '+') {
             status = task ? er_call(task, (er_text){line + 1, length - 1}, &why) : ER_BAD_INPUT;

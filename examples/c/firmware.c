@@ -25,7 +25,7 @@ enum { MOST_CALLS = 8 };
 static er_status answer(const er_model *model, er_text request, er_error *why)
 {
     er_task *task = NULL;
-    er_decision next = {sizeof next};
+    er_decision next = {.size = sizeof next};
     er_status status = er_begin(model, request, NULL, &task, why);
     printf("%.*s:", (int)request.length, request.at);
     for (int calls = 0; !status && calls < MOST_CALLS; calls++) {
@@ -44,7 +44,7 @@ int main(void)
 {
     er_error why = {0};
     er_model *model = NULL;
-    er_summary summary = {sizeof summary};
+    er_summary summary = {.size = sizeof summary};
     board_begin();
     er_status status = er_load_files(bundle_files, bundle_file_count, &bundle_options, &model, &why);
     if (!status) status = er_describe(model, &summary, &why);

@@ -4,6 +4,7 @@ import edgeret.Decision;
 import edgeret.EdgeretException;
 import edgeret.EdgeretException.Code;
 import edgeret.Encoding;
+import edgeret.Explanation;
 import edgeret.Hit;
 import edgeret.LoadOptions;
 import edgeret.Model;
@@ -50,6 +51,7 @@ public final class Checks {
         checks.letters();
         checks.ownEncoder();
         checks.conversations();
+        checks.why();
         checks.closed();
         System.out.println("all fine");
     }
@@ -283,6 +285,29 @@ public final class Checks {
             }
             model.begin("and mail it", BeginOptions.DEFAULT.earlier(List.of())).close();
             refused(Code.INPUT, "earlier: holds half a surrogate", () -> model.begin("it", BeginOptions.DEFAULT.earlier(List.of(List.of("\ud83d")))));
+        }
+    }
+
+    private void why() {
+        try (Model model = Model.load(bundle); Task task = model.begin("find my file, then send a mail and a zebra")) {
+            refused(Code.INPUT, "ask er_next first", task::explain);
+            task.next();
+            Explanation why = task.explain();
+            same("find_file", why.compared().get(0));
+            Explanation.Vote words = why.votes().stream().filter(vote -> vote.part() == Explanation.Part.WORDS).findFirst().get();
+            check(words.within() == Explanation.Part.PRIOR && words.shares().size() == 3, words.toString());
+            check(why.words().contains(new Explanation.Word("zebra", true, List.of())), why.words().toString());
+            check(why.words().stream().anyMatch(one -> one.word().equals("file") && one.in().contains("find_file")), why.words().toString());
+            check(!why.near().isEmpty() && !why.cluster().isEmpty() && why.similarity() <= 1.001, why.toString());
+            same(java.util.Collections.singletonList(null), task.explain(java.util.Collections.singletonList(null)).compared());
+            refused(Code.INPUT, "name 1 to 3", () -> task.explain(List.of()));
+            refused(Code.INPUT, "4 candidates", () -> task.explain(model.tools().subList(0, 4)));
+            refused(Code.INPUT, "unknown tool", () -> task.explain(List.of("nobody")));
+            check(!task.conformal(0.95).isEmpty(), "nothing can be right");
+            refused(Code.INPUT, "coverage is 1", () -> task.conformal(1));
+            task.call("find_file");
+            task.next();
+            check(task.leftAside().stream().anyMatch(one -> one.contains("mail")), task.leftAside().toString());
         }
     }
 

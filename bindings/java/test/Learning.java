@@ -51,7 +51,7 @@ public final class Learning {
         }
     }
 
-    private static void inMemory(Model model) {
+    private static void inMemory(Model model) throws Exception {
         Task outlives;
         try (Learner learner = Learner.inMemory(model); Task alone = model.begin(QUERY)) {
             outlives = learner.begin(QUERY);
@@ -69,7 +69,15 @@ public final class Learning {
             check(learner.forgetQuery("NOTHING like it") == 0, "nobody said that");
             int left = one.query().equals(OTHERS.get(1)) ? 0 : 1;
             check(learner.forgetQuery("MY   note 😀") == left, "words are forgotten");
+            byte[] told = learner.bytes();
+            try (Learner again = Learner.inMemory(model, told); Learner copy = learner.copy()) {
+                check(again.learned().stored() == 5 - left && copy.learned().stored() == 5 - left, again.learned());
+                check(copy.forgetEverything() == 5 - left && learner.learned().stored() == 5 - left, "a copy learns for itself");
+            }
+            told[told.length / 4] ^= 1;
+            refused(Code.OVERLAY, "overlay's bytes", () -> Learner.inMemory(model, told));
             check(learner.forgetEverything() == 5 - left, "the others are forgotten");
+            refused(Code.INPUT, "nothing is kept", () -> learner.withTools(new ToolChange().remove("write_note")));
             teach(learner, QUERY, false);
             check(learner.plans().get(0).query() == null, "words were kept");
             check(learner.forgetTool("write_note") == 0 && learner.forgetTool("phone_call") == 1, "a tool is forgotten");
@@ -97,6 +105,13 @@ public final class Learning {
             teach(learner, "close it", true);
             check(learner.learned().stored() == 3, "others' plans are taken up");
             check(learner.forget(learner.plans().get(0)) == 1 && learner.forget(learner.plans().get(0)) == 1, "forgotten");
+            Model before = learner.model(), grown = learner.withTools(new ToolChange().add("{\"name\": \"lock_door\", \"description\": \"lock it\"}"));
+            check(learner.model() == grown && !before.tools().contains("lock_door"), "the change decides");
+        }
+        try (Learner learner = Learner.open(model, overlay); Task task = learner.begin("lock it")) {
+            check(learner.model().tools().contains("lock_door"), "tools are kept");
+            task.next();
+            learner.withTools(new ToolChange().remove("lock_door"));
         }
     }
 

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Core {
     /** Moves together with BINDING in edgeret_jni.c, whenever a native method does. */
-    private static final int BINDING = 3;
+    private static final int BINDING = 4;
     private static final String NAME = "edgeret_jni";
     private static volatile boolean ready;
 
@@ -94,7 +94,22 @@ final class Core {
 
     static native void encode(long model, byte[] query, float[] vector);
 
-    static native long learnerOpen(long model, byte @Nullable [] overlay, double waitSeconds);
+    /** Of a file, or of the bytes that learnerBytes gave, or of neither. */
+    static native long learnerOpen(long model, byte @Nullable [] overlay, double waitSeconds, byte @Nullable [] kept);
+
+    static native byte[] learnerBytes(long learner);
+
+    static native long learnerCopy(long learner);
+
+    static native void learnerKeep(long learner, long before, byte[][] add, byte[][] remove, byte[][] replace, long after);
+
+    /** For Told, as is leftAside. */
+    static native byte[] explain(long task, int[] candidates);
+
+    static native byte[] leftAside(long task);
+
+    /** How many of the candidates, the most probable ones. */
+    static native int conformal(long task, double coverage);
 
     static native void learnerClose(long learner);
 

@@ -5,6 +5,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,9 +14,12 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Learner implements AutoCloseable {
     private final Handle handle;
-    private final Model model;
+    private final @Nullable BundleFiles files;
+    private final List<Model> before = new ArrayList<>();
+    private volatile Model model;
 
     private Learner(long address, @Nullable BundleFiles files) {
+        this.files = files;
         handle = new Handle(this, address, Core::learnerClose, files, "this learner was closed; open it again");
         byte[][] none = new byte[0][];
         // The learner's own model lives no longer than the learner; without changes, this is the same one, held once more.
@@ -25,6 +29,13 @@ public final class Learner implements AutoCloseable {
     /** Learns over this model; what is learned lasts as long as the learner. */
     public static Learner inMemory(Model model) {
         return open(model, null, 0);
+    }
+
+    /** The same, going on from what another learner's {@link #bytes} told. */
+    public static Learner inMemory(Model model, byte[] kept) {
+        Objects.requireNonNull(kept, "kept");
+        return model.during((address, files) ->
+                new Learner(Core.learnerOpen(address, null, 0, kept), files == null ? null : files.join()));
     }
 
     /**
@@ -39,7 +50,7 @@ public final class Learner implements AutoCloseable {
     public static Learner open(Model model, @Nullable Path overlay, double waitSeconds) {
         byte[] path = overlay == null ? null : Text.bytes(overlay);
         return model.during((address, files) ->
-                new Learner(Core.learnerOpen(address, path, waitSeconds), files == null ? null : files.join()));
+                new Learner(Core.learnerOpen(address, path, waitSeconds, null), files == null ? null : files.join()));
     }
 
     /** The model with the tools that came and went by the overlay. It is closed with the learner. */
@@ -55,6 +66,38 @@ public final class Learner implements AutoCloseable {
     /** The same with options. For a model that withTools made of this one: its begin, with BeginOptions.learner. */
     public Task begin(String query, BeginOptions options) {
         return model.begin(query, options.learner(this));
+    }
+
+    /**
+     * Changes the tools of {@link #model}, and keeps the change in the overlay for later starts. The model with these tools is
+     * model() from then on, and closed with the learner, as the one before is.
+     */
+    public synchronized Model withTools(ToolChange change) {
+        byte[][] add = Text.bytes("add", change.added), replace = Text.bytes("replace", change.replaced);
+        byte[][] remove = Text.bytes("remove", change.removed);
+        Model made = model.withTools(change);
+        try {
+            during(learner -> model.during((from, ignored) -> made.during((to, also) -> {
+                Core.learnerKeep(learner, from, add, remove, replace, to);
+                return null;
+            })));
+        } catch (Throwable e) {
+            made.close();
+            throw e;
+        }
+        before.add(model);
+        model = made;
+        return made;
+    }
+
+    /** Another one that has learned the same and keeps nothing, to try out what a plan would change. */
+    public Learner copy() {
+        return during(learner -> new Learner(Core.learnerCopy(learner), files == null ? null : files.join()));
+    }
+
+    /** All that was learned, as an overlay without changes of tools: to hand over, or to keep where there are no files. */
+    public byte[] bytes() {
+        return during(Core::learnerBytes);
     }
 
     /** How much was learned. */
@@ -96,8 +139,9 @@ public final class Learner implements AutoCloseable {
 
     /** Gives the memory back, once no thread is in a call. What was learned is in the overlay already. */
     @Override
-    public void close() {
+    public synchronized void close() {
         model.close();
+        for (Model one : before) one.close();
         handle.close();
     }
 

@@ -1,6 +1,7 @@
 package edgeret;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
@@ -54,6 +55,55 @@ public final class Task implements AutoCloseable {
         List<Candidate> all = new ArrayList<>(count);
         for (int i = 0; i < count; i++) all.add(new Candidate(named(found[i]), probabilities[i]));
         return all;
+    }
+
+    /** Those of them that hold what is right in a share `coverage` of decisions: whom to ask a person, or a planner, about. */
+    public List<Candidate> conformal(double coverage) {
+        return candidates(during(task -> Core.conformal(task, coverage)));
+    }
+
+    /** Why the last next() came out so, by its three most probable candidates. */
+    public Explanation explain() {
+        List<@Nullable String> names = new ArrayList<>();
+        for (Candidate one : candidates(3)) names.add(one.tool());
+        return explain(names);
+    }
+
+    /** The same by 1 to 3 candidates, null for the end; the first is told from the second. */
+    public Explanation explain(List<@Nullable String> compared) {
+        int[] numbers = new int[compared.size()];
+        for (int i = 0; i < numbers.length; i++) numbers[i] = number(compared.get(i));
+        Told told = new Told(during(task -> Core.explain(task, numbers)));
+        Explanation.Part[] parts = Explanation.Part.values();
+        return new Explanation(
+                Collections.unmodifiableList(new ArrayList<>(compared)),
+                told.list(() -> {
+                    Explanation.Part part = parts[(int) told.number()];
+                    int within = (int) told.number();
+                    double weight = told.number(), pull = told.number();
+                    List<Double> shares = new ArrayList<>();
+                    for (int ignored : numbers) shares.add(Math.exp(told.number()));
+                    return new Explanation.Vote(part, within < 0 ? null : parts[within], weight, pull, Collections.unmodifiableList(shares));
+                }),
+                told.list(() -> {
+                    String query = told.text();
+                    return new Explanation.Demonstration(query.isEmpty() ? null : query, told.texts(), told.number() != 0, told.number());
+                }),
+                told.list(() -> {
+                    String word = told.text();
+                    boolean unknown = told.number() != 0;
+                    int has = (int) told.number();
+                    List<String> in = new ArrayList<>();
+                    for (int i = 0; i < numbers.length; i++) if ((has >> i & 1) != 0 && numbers[i] >= 0) in.add(tools.get(numbers[i]));
+                    return new Explanation.Word(word, unknown, Collections.unmodifiableList(in));
+                }),
+                told.list(() -> new Candidate(named((int) told.number()), told.number())),
+                told.number());
+    }
+
+    /** The request's words for wishes that no call is for yet, where it asks for several things. */
+    public List<String> leftAside() {
+        return new Told(during(Core::leftAside)).texts();
     }
 
     /** It was called; strangers' tools count, too, so any name may be given. */
@@ -112,6 +162,13 @@ public final class Task implements AutoCloseable {
                 handle.leave();
             }
         }
+    }
+
+    private int number(@Nullable String tool) {
+        int found = tool == null ? -1 : tools.indexOf(tool);
+        if (tool != null && found < 0)
+            throw new EdgeretException(EdgeretException.Code.INPUT, "unknown tool " + Text.shown(tool) + "; Model.tools lists those that are there");
+        return found;
     }
 
     private @Nullable String named(int tool) {
