@@ -70,7 +70,9 @@ def run(command: Sequence[str | Path], cwd: Path | None = None) -> str:
 
 def built(kept: Path, core: Path) -> Jvm:
     """The jar over this library, made once a content."""
-    sources = sorted(path for path in JAVA.rglob("*") if path.suffix in (".java", ".c", ".h") or path.name == "Makefile")
+    sources = sorted(
+        path for path in JAVA.rglob("*") if path.suffix in (".java", ".c", ".h") or path.name == "Makefile"
+    )
     told = hashlib.sha256(str(core).encode())
     for path in sources:
         told.update(path.name.encode() + b"\0" + path.read_bytes())
