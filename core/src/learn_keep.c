@@ -92,7 +92,7 @@ static bool put_vectors(er_bytes *b, const er_changing *c, const er_model *after
 bool er_put_tools(er_bytes *b, const er_model *before, const er_change *change, const er_model *after, er_error *error)
 {
     er_arena arena = {.error = error};
-    er_changing c = {.arena = &arena, .scratch = {.error = error}, .base = before, .change = change};
+    er_changing c = {.arena = &arena, .scratch = {.error = error}, .work = {.error = error}, .base = before, .change = change};
     bool fine = er_read_change(&c);
     if (fine) {
         er_put_map(b, 5);
@@ -103,6 +103,7 @@ bool er_put_tools(er_bytes *b, const er_model *before, const er_change *change, 
         fine = fine && put_vectors(b, &c, after);
     }
     er_give_back(&c.scratch);
+    er_give_back(&c.work);
     er_give_back(&arena);
     return fine;
 }
