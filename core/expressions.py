@@ -20,11 +20,12 @@ MANY = 0xFFFF  # a program that may begin anywhere
 FIRST_LIST, MOST_LISTS = 0xE000, 16  # private code points stand for lists of words in an expression
 OPS = (
     "CHAR TEXT SET ANY LOOP SPLIT LAZY IF_FIRST DISPATCH JUMP EDGE BEGIN END BEHIND NOT_BEHIND LOOK NOT_LOOK LIST "
-    "FAIL SAVE ZERO COUNT BACK MATCH"
+    "FAIL SAVE ZERO COUNT BACK CALL RETURN MATCH"
 )  # as in pattern.c
 GROUPS = ("v", "w", "n", "h", "m", "part", "to", "half", "d", "month", "mm", "y")
 """Whose places a match tells, as in pattern.h; groups without a name stand in order."""
 COUNTERS = 2 * len(GROUPS)  # registers behind those of groups
+LINKS = COUNTERS + 8  # and those where parts that are shared go back to
 MOST_UNROLLED = 3
 NEAR, HAN = 0x2100, 0x4E00  # letters of two bytes are up to there, and from there on
 ENDLESS = 0xFFFF  # a repeat's most
@@ -182,7 +183,28 @@ class Programs:
         self.flags = 0
         self.groups: dict[int, int] = {}  # of the expression that is being added: a group's place among GROUPS
         self.counters = 0  # of repeats that are open
+        self.shared: dict[tuple[str, int], tuple[int, int]] = {}  # parts, each with where it begins and its depth
         self.needed = 0  # keys of characters, one of which every match of the last one has
+
+    def share(self, expression: str, flags: int, depth: int) -> None:
+        """Compiles a part once for all that have it from now on. One of a depth may have others of the next depth."""
+        self.flags, self.counters = flags & re.IGNORECASE, 4 * depth + 2
+        tree = list(re._parser.parse(expression, flags))
+        if tree[0][0] is not sre.BRANCH:
+            return
+        start = len(self.code)
+        self.sequence(tree)
+        self.emit("RETURN", LINKS + depth)
+        self.settle()
+        self.counters = 0
+        self.shared[repr(tree), self.flags] = start, depth
+
+    def settle(self) -> None:
+        """No jump goes to another jump."""
+        for at in self.addresses:
+            while self.code[self.address(at)] == OP["JUMP"]:
+                self.point(at, self.address(self.address(at) + 1))
+        self.addresses = []
 
     def add(self, expression: str, flags: int) -> tuple[int, int, int]:
         """Compiles one more: where it begins, the number of its first characters, and its flags."""
@@ -202,10 +224,7 @@ class Programs:
         self.sequence(tree)
         self.emit("MATCH")
         self.needed = self.needed_by(tree)
-        for at in self.addresses:  # no jump to another jump
-            while self.code[self.address(at)] == OP["JUMP"]:
-                self.point(at, self.address(self.address(at) + 1))
-        self.addresses = []
+        self.settle()
         return start, MANY if first.empty else self.first_number(first.keys), told
 
     def emit(self, name: str, *told: int) -> None:
@@ -324,7 +343,10 @@ class Programs:
                 self.item(op, told)
 
     def item(self, op: Any, told: Any) -> None:
-        if op is sre.LITERAL:
+        if (shared := self.shared.get((repr([(op, told)]), self.flags))) is not None:
+            self.emit("CALL", LINKS + shared[1])
+            self.point(self.emit_address(), shared[0])
+        elif op is sre.LITERAL:
             self.emit("LIST", told - FIRST_LIST)
         elif op is sre.ANY:
             self.emit("ANY")

@@ -158,6 +158,8 @@ def gloss_tables(pool: Pool, programs: Programs, entries: list[tuple[int, int, i
             glossaries.append("{0},")
             continue
         known = glosses.glossary(language)
+        for depth in (1, 0):
+            programs.share(known.number[depth], re.IGNORECASE, depth)
         counted = {word: (value, 0) for word, value in known.numbers.items()}
         counted |= {word: (value, 1) for word, value in known.scales.items()}
         phrases = [
@@ -201,6 +203,7 @@ def tables(programs: Programs, entries: list[tuple[int, int, int]]) -> str:
         numbers.append((f"ER_P_CUTS_{language.upper()}", number_of(programs, entries, text, flags)))
     kinds = (*units.PATTERNS, *CHUNKS, "serial")
     matched = []
+    programs.share(units._number(), re.IGNORECASE, 0)
     for kind, pattern in units._patterns():
         number = number_of(programs, entries, with_lists(pattern.pattern), pattern.flags)
         matched.append((number, kinds.index(kind), programs.first_number(programs.needed)))

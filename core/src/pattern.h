@@ -67,9 +67,9 @@ static inline uint32_t er_next_letter(const uint8_t **at)
 /* Whether a word is in one of the lists that instructions name: of languages.c. */
 bool er_is_listed(const uint32_t *word, uint32_t count, uint32_t list);
 
-/* Groups by name, as in expressions.py, and counters of repeats that stand one in the other. */
+/* Groups by name, as in expressions.py, counters of repeats that stand one in the other, and where shared parts go back to. */
 enum { ER_GROUP_V, ER_GROUP_W, ER_GROUP_N, ER_GROUP_H, ER_GROUP_M, ER_GROUP_PART, ER_GROUP_TO, ER_GROUP_HALF, ER_GROUP_D, ER_GROUP_MONTH,
-       ER_GROUP_MM, ER_GROUP_Y, ER_GROUPS, ER_COUNTERS = 8 };
+       ER_GROUP_MM, ER_GROUP_Y, ER_GROUPS, ER_COUNTERS = 8, ER_LINKS = 2 };
 
 typedef struct {
     uint32_t pc, at, least;
@@ -82,7 +82,7 @@ typedef struct {
     uint32_t used, room;
     uint64_t steps; /* in all, for tests */
     bool failed;    /* no memory: nothing that was found holds */
-    uint32_t kept[2 * ER_GROUPS + ER_COUNTERS]; /* where groups begin and end, UINT32_MAX: they match nothing; counters of repeats */
+    uint32_t kept[2 * ER_GROUPS + ER_COUNTERS + ER_LINKS]; /* where groups begin and end, UINT32_MAX: they match nothing; counters of repeats */
     er_choice own[64];
 } er_matcher;
 

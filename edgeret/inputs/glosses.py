@@ -26,7 +26,7 @@ _SCALE_NAMES = {100: "hundred", 1000: "thousand"}
 
 class Glossary(NamedTuple):
     """What a language's file says: English for single words, number words with their values, and `phrases`, `clocks`
-    and `dates` as expressions with what they become."""
+    and `dates` as expressions with what they become; and the expressions of a number and of one of its words."""
 
     words: Mapping[str, str]
     numbers: Mapping[str, int]
@@ -37,6 +37,7 @@ class Glossary(NamedTuple):
     months: Sequence[str]
     hour: str
     phrases: Sequence[tuple[str, re.Pattern[str]]]
+    number: tuple[str, str]
 
 
 def gloss(text: str, places: Sequence[tuple[int, int]], language: str) -> list[str]:
@@ -240,4 +241,5 @@ def _compiled(told: Mapping[str, Any]) -> Glossary:
     halves = {name: re.compile(listed) for name, listed in parts.items()}
     if told["language"] == "de":
         halves["pm"] = re.compile(f"{parts['pm']}|abend|(?<!vor)mittag|nachmittag")
-    return Glossary(words, numbers, scales, joined, part, halves, months, told["hour"], phrases)
+    numbered = number, f"(?:{every})"
+    return Glossary(words, numbers, scales, joined, part, halves, months, told["hour"], phrases, numbered)

@@ -179,7 +179,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     count = rf"{count}|{'|'.join(NUMERALS)}"
     days, clock = _days_and_times(date, time, unit, count)
     amount = r"\d{1,18}(?:[.,]\d{1,18}){0,6}"
-    number = rf"(?:\d+(?:[.,]\d+)?|{count})"
+    number = _number()
     single = r"(?<!\w)['‘](?P<v>[^'’\n]{2,200}(?:['’](?:s|t|m|re|ve|ll|d)\b[^'’\n]{0,200}){0,3})['’](?!\w)"
     patterns = (
         ("email", r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"),
@@ -216,6 +216,11 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     found = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in patterns]
     exact = [("code", pattern) for pattern in code] + [("serial", pattern) for pattern in serial]
     return (*found, *((kind, re.compile(pattern)) for kind, pattern in exact))
+
+
+def _number() -> str:
+    """A number in digits or in a word."""
+    return rf"(?:\d+(?:[.,]\d+)?|{listed('count')}|{'|'.join(NUMERALS)})"
 
 
 def _days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequence[str], Sequence[str]]:
