@@ -149,6 +149,7 @@ def test_an_answer_without_room_or_time_is_cut_off(planner: Planner, limits: Lim
     assert (answer.problem or "").startswith("cut off after ")
 
 
+@pytest.mark.full
 @pytest.mark.real
 def test_a_deadline_ends_the_reading_of_a_long_prompt_and_what_was_read_is_kept(planner: Planner) -> None:
     prompt = Prompt((Turn("system", "Answer in JSON. " * 150),), Turn("user", "Name something to search for."))
