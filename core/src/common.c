@@ -10,17 +10,22 @@
 #define ER_LARGEST_BLOCK (8u << 20)
 #endif
 
-enum { LEAST_BLOCK = ER_LARGEST_BLOCK < (64 << 10) ? ER_LARGEST_BLOCK : 64 << 10, LINE = 64 };
+/* The system clears larger blocks, and only those pages that are used; of smaller ones we clear what is taken. */
+enum { LEAST_BLOCK = ER_LARGEST_BLOCK < (64 << 10) ? ER_LARGEST_BLOCK : 64 << 10, LINE = 64, MOST_CLEARED = 1 << 20 };
 
 struct er_block {
     er_block *before;
     size_t size, used;
+    bool zeros; /* whether all that is not used is */
     _Alignas(LINE) unsigned char bytes[];
 };
 
 /* For the tests of what happens without memory: another allocator that gives zeros may stand in the place of calloc. */
 #ifndef ER_ALLOCATE
 #define ER_ALLOCATE(size) calloc(1, (size))
+#define ER_ALLOCATE_ANY(size) malloc(size)
+#else
+#define ER_ALLOCATE_ANY ER_ALLOCATE
 #endif
 
 static er_block *more(er_arena *arena, size_t least)
@@ -29,13 +34,16 @@ static er_block *more(er_arena *arena, size_t least)
     if (size > ER_LARGEST_BLOCK) size = ER_LARGEST_BLOCK;
     if (size < least) size = least;
     /* calloc promises less than a line of alignment, so a line more is taken and the block is put right. */
-    void *raw = ER_ALLOCATE(sizeof(er_block) + size + LINE + sizeof(void *));
+    const size_t whole = sizeof(er_block) + size + LINE + sizeof(void *);
+    void *raw = size > MOST_CLEARED ? ER_ALLOCATE(whole) : ER_ALLOCATE_ANY(whole);
     if (!raw) return NULL;
     uintptr_t at = ((uintptr_t)raw + sizeof(void *) + LINE - 1) & ~(uintptr_t)(LINE - 1);
     ((void **)at)[-1] = raw;
     er_block *block = (er_block *)at;
     block->before = arena->blocks;
     block->size = size;
+    block->used = 0;
+    block->zeros = size > MOST_CLEARED;
     arena->blocks = block;
     arena->taken += size;
     return block;
@@ -56,6 +64,7 @@ void *er_take(er_arena *arena, size_t count, size_t size)
     }
     void *found = block->bytes + block->used;
     block->used += bytes;
+    if (!block->zeros) memset(found, 0, bytes);
     return found;
 }
 
@@ -85,7 +94,7 @@ void er_release(er_arena *arena, er_place place)
         drop(block);
     }
     if (!place.block) return;
-    memset(place.block->bytes + place.used, 0, place.block->used - place.used); /* er_take promises zeros */
+    if (place.block->zeros) memset(place.block->bytes + place.used, 0, place.block->used - place.used);
     place.block->used = place.used;
 }
 

@@ -30,11 +30,6 @@ static bool read_vectors(er_request *r)
     const er_encoded *e = r->encoded;
     const er_sayings *s = r->sayings;
     const uint32_t d = r->dimension;
-    float *vectors = ER_TAKE(&r->arena, float, (size_t)(WHOLE + ER_MOST_WINDOWS + ER_MOST_CLAUSES) * d);
-    uint32_t *rows = ER_TAKE(&r->arena, uint32_t, ER_MOST_CLAUSES);
-    if (!vectors || !rows) return false;
-    memcpy(vectors, e->vector, d * sizeof(float));
-    er_segments(e->tokens, e->count, d, vectors + d);
     /* Tokens of a prefix are left out: those whose spans end at or before its length. */
     uint32_t skipped = 0;
     while (e->prefix && skipped < e->count && e->spans[skipped].end <= e->prefix) skipped++;
@@ -43,6 +38,11 @@ static bool read_vectors(er_request *r)
     const uint32_t count = e->count - skipped;
     uint32_t starts[ER_MOST_WINDOWS + 2];
     r->windows = window_starts(count, starts);
+    float *vectors = ER_TAKE(&r->arena, float, (WHOLE + (size_t)(r->windows ? r->windows : 1) + s->clause_count) * d);
+    uint32_t *rows = ER_TAKE(&r->arena, uint32_t, s->clause_count);
+    if (!vectors || !rows) return false;
+    memcpy(vectors, e->vector, d * sizeof(float));
+    er_segments(e->tokens, e->count, d, vectors + d);
     float *at = vectors + (size_t)WHOLE * d;
     for (uint32_t i = 0; i < r->windows; i++, at += d)
         unit_sum(tokens, starts[i], count < starts[i] + ER_WINDOW ? count : starts[i] + ER_WINDOW, d, at);

@@ -63,21 +63,34 @@ typedef struct {
     uint32_t order, nearest, clusters, rows;
     double temperature, cluster_prior, global_prior, cluster_share, repeat_factor;
     const float *centroids;                       /* (clusters, dimension) */
+    const int8_t *near;                           /* the same in blocks of bytes (vectors.h), to leave out what is far; NULL: of few */
+    const float *near_scales, *near_errors;       /* (clusters, and up to a whole block) */
+    uint32_t near_blocks;
     const int32_t *keys, *starts, *targets;       /* (rows, order + 2), (rows + 1), (entries) */
     const float *counts;                          /* (entries) */
-    const float *sums;                            /* (rows): of the counts */
-    const uint32_t *slots;                        /* (slot_mask + 1): row + 1 by the hash of its key, 0: none */
-    uint32_t slot_mask;
+    const er_span *contexts;                      /* (context_mask + 1): by a context's hash its rows, none where there is none */
+    uint32_t context_mask;
 } er_graph;
 
-static inline uint32_t er_graph_hash(const int32_t *key, uint32_t length)
+/* Of a key without its cluster. */
+static inline uint32_t er_graph_hash(const int32_t *context, uint32_t length)
 {
     uint64_t hash = 0x9e3779b97f4a7c15u;
     for (uint32_t i = 0; i < length; i++) {
-        hash = (hash ^ (uint32_t)key[i]) * 0xff51afd7ed558ccdu;
+        hash = (hash ^ (uint32_t)context[i]) * 0xff51afd7ed558ccdu;
         hash ^= hash >> 32;
     }
     return (uint32_t)(hash ^ hash >> 29);
+}
+
+/* The rows of a context: GLOBAL's, and behind it those of clusters, which rise. Both ends are 0 where nobody met it. */
+static inline er_span er_graph_rows(const er_graph *g, const int32_t *context)
+{
+    const uint32_t length = g->order + 1;
+    for (uint32_t at = er_graph_hash(context, length) & g->context_mask;; at = (at + 1) & g->context_mask) {
+        const er_span rows = g->contexts[at];
+        if (!rows.end || !memcmp(g->keys + (size_t)rows.begin * (length + 1) + 1, context, length * sizeof *context)) return rows;
+    }
 }
 
 /* Section 8.1. Halves are floats here. */
@@ -87,6 +100,8 @@ typedef struct {
     const int32_t *starts, *followers; /* (2 labels + 1), (entries) */
     const float *values, *count; /* (entries), (count_rows, labels) */
     const float *segment_weights; /* (stages, 3) */
+    const int8_t *buckets;       /* (1024, bucket_labels): the same by bucket; NULL: of many labels, or of half bytes */
+    uint32_t bucket_labels;
     const uint8_t *spelling;     /* (labels, spelling_bytes): 1024 bytes, or 512 of two numbers each */
     const float *spelling_scales;
     uint32_t count_rows, stages, spelling_bytes;

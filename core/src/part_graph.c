@@ -86,26 +86,41 @@ static bool contexts_hold(const er_graph *g, uint32_t labels)
     return g->keys[1] == 0;
 }
 
-static bool index_rows(const er_fields *map, er_graph *g)
+static bool index_contexts(const er_fields *map, er_graph *g)
 {
-    uint32_t mask = 15;
-    while (mask / 2 < g->rows && mask < UINT32_MAX) mask = mask * 2 + 1;
-    uint32_t *slots = ER_TAKE(map->arena, uint32_t, (size_t)mask + 1);
-    float *sums = ER_TAKE(map->arena, float, g->rows);
-    if (!slots || !sums) return false;
+    const uint32_t width = g->order + 2;
+    uint32_t mask = 15, count = 0;
+    for (uint32_t i = 0; i < g->rows; i++) count += g->keys[(size_t)i * width] == GLOBAL;
+    while (mask / 2 < count && mask < UINT32_MAX) mask = mask * 2 + 1;
+    er_span *contexts = ER_TAKE(map->arena, er_span, (size_t)mask + 1);
+    if (!contexts) return false;
     uint64_t looked = 0;
-    for (uint32_t i = 0; i < g->rows; i++) {
-        uint32_t slot = er_graph_hash(g->keys + (size_t)i * (g->order + 2), g->order + 2) & mask;
-        for (; slots[slot]; slot = (slot + 1) & mask)
-            if (++looked > 1000 + 64 * (uint64_t)g->rows) return er_contradicts(map); /* made to meet in one place */
-        slots[slot] = i + 1;
-        double sum = 0.0;
-        for (int32_t k = g->starts[i]; k < g->starts[i + 1]; k++) sum += (double)g->counts[k];
-        sums[i] = (float)sum;
+    for (uint32_t i = 0, end; i < g->rows; i = end) {
+        for (end = i + 1; end < g->rows && g->keys[(size_t)end * width] != GLOBAL; end++) {}
+        uint32_t slot = er_graph_hash(g->keys + (size_t)i * width + 1, g->order + 1) & mask;
+        for (; contexts[slot].end; slot = (slot + 1) & mask)
+            if (++looked > 1000 + 64 * (uint64_t)count) return er_contradicts(map); /* made to meet in one place */
+        contexts[slot] = (er_span){i, end};
     }
-    g->slots = slots;
-    g->slot_mask = mask;
-    g->sums = sums;
+    g->contexts = contexts;
+    g->context_mask = mask;
+    return true;
+}
+
+/* Bytes are a quarter of what a search reads; of few centroids most would be compared twice. */
+static bool take_bytes(const er_fields *map, uint32_t dimension, er_graph *g)
+{
+    enum { FEW = 8 };
+    if (g->clusters / FEW < g->nearest) return true;
+    const size_t blocks = (g->clusters + ER_BLOCK - 1) / ER_BLOCK, rows = blocks * ER_BLOCK;
+    int8_t *near = ER_TAKE(map->arena, int8_t, rows * (dimension + dimension % 2));
+    float *scales = ER_TAKE(map->arena, float, rows), *errors = ER_TAKE(map->arena, float, rows);
+    if (!near || !scales || !errors) return false;
+    er_bytes_of(g->centroids, g->clusters, dimension, near, scales, errors);
+    g->near = near;
+    g->near_blocks = (uint32_t)blocks;
+    g->near_scales = scales;
+    g->near_errors = errors;
     return true;
 }
 
@@ -160,5 +175,6 @@ bool er_graph_part(const er_part *part, const er_spec *spec, const er_text *labe
     g->counts = counts.at;
     if (!tables_hold(g, targets.rows, label_count)) return er_contradicts(&map);
     if (!arrange(&map, g)) return false;
-    return contexts_hold(g, label_count) ? index_rows(&map, g) : er_contradicts(&map);
+    if (!contexts_hold(g, label_count)) return er_contradicts(&map);
+    return index_contexts(&map, g) && take_bytes(&map, spec->dimension, g);
 }

@@ -82,6 +82,21 @@ static bool take_popular(const er_fields *map, const er_text *names, uint32_t to
     return er_popular_of(map->arena, names, tools, head);
 }
 
+/* A request has few buckets, whose rows lie together then. */
+static bool turn(er_arena *arena, er_head *head, uint32_t labels)
+{
+    enum { MOST_TURNED = 512 };
+    if (head->spelling_bytes != SPELLING || labels > MOST_TURNED) return true;
+    head->bucket_labels = (labels + 15) / 16 * 16;
+    int8_t *buckets = ER_TAKE(arena, int8_t, (size_t)SPELLING * head->bucket_labels);
+    if (!buckets) return false;
+    for (uint32_t bucket = 0; bucket < SPELLING; bucket++)
+        for (uint32_t label = 0; label < labels; label++)
+            buckets[(size_t)bucket * head->bucket_labels + label] = (int8_t)head->spelling[(size_t)label * SPELLING + bucket];
+    head->buckets = buckets;
+    return true;
+}
+
 static bool take_head(const er_fields *map, const er_text *names, uint32_t tools, er_stage *stage, const er_text **labels)
 {
     er_head *head = &stage->head;
@@ -107,7 +122,7 @@ static bool take_head(const er_fields *map, const er_text *names, uint32_t tools
     head->stages = segments.rows;
     head->spelling = spelling.at;
     head->spelling_bytes = spelling.columns;
-    return true;
+    return turn(map->arena, head, n);
 }
 
 /* ---- 8.2 Memory ---- */

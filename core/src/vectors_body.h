@@ -83,6 +83,23 @@ static WIDE void NAME(bytes)(const int8_t *rows, const float *scales, uint32_t c
     }
 }
 
+/* Sixteen columns at a time, of the few rows that count. */
+static WIDE void NAME(columns)(const int8_t *rows, uint32_t n, const uint32_t *at, const float *values, uint32_t count, float *found)
+{
+    for (uint32_t k = 0; k < n; k += 16) {
+        NAME(Eight) one = {0}, other = {0};
+        for (uint32_t i = 0; i < count; i++) {
+            const int8_t *row = rows + (size_t)at[i] * n + k;
+            const NAME(Wholes) x = __builtin_convertvector(*(const NAME(Bytes) *)row, NAME(Wholes));
+            const NAME(Wholes) y = __builtin_convertvector(*(const NAME(Bytes) *)(row + 8), NAME(Wholes));
+            one += __builtin_convertvector(x, NAME(Eight)) * values[i];
+            other += __builtin_convertvector(y, NAME(Eight)) * values[i];
+        }
+        *(NAME(Eight) *)(found + k) = one;
+        *(NAME(Eight) *)(found + k + 8) = other;
+    }
+}
+
 /* Whole numbers alone: the compiler finds the instructions that multiply pairs of 16 bits and add them. Four vectors at a
    time, so that each row is widened once for them. */
 static WIDE void NAME(nearest)(
@@ -100,15 +117,39 @@ static WIDE void NAME(nearest)(
             near[i] = best > near[i] ? best : near[i];
         }
     }
-    for (; k < many; k++)
+    for (; k < many; k++) {
+        const int16_t *v = asked + (size_t)k * n;
+        const float step = steps[k];
         for (uint32_t i = 0; i < count; i++) {
             const int8_t *row = rows + (size_t)i * n;
-            const int16_t *v = asked + (size_t)k * n;
             int32_t sum = 0;
             for (uint32_t j = 0; j < n; j++) sum += row[j] * v[j];
-            const float value = (float)sum * steps[k] * scales[i];
+            const float value = (float)sum * step * scales[i];
             near[i] = value > near[i] ? value : near[i];
         }
+    }
+}
+
+/* Sixteen rows at a time, whose sums stand beside each other: nothing is added across a vector. */
+static WIDE void NAME(paired)(
+    const int8_t *bytes, const float *scales, uint32_t blocks, uint32_t pairs, const int16_t *asked, float step, float *found)
+{
+    for (uint32_t block = 0; block < blocks; block++, scales += 16, found += 16) {
+#ifdef PAIRS
+        NAME(Wholes) one = {0}, other = {0};
+        for (uint32_t k = 0; k < pairs; k++, bytes += 32) {
+            one += PAIRS(bytes, asked + 2 * k);
+            other += PAIRS(bytes + 16, asked + 2 * k);
+        }
+        *(NAME(Eight) *)found = __builtin_convertvector(one, NAME(Eight)) * step * EIGHT(scales);
+        *(NAME(Eight) *)(found + 8) = __builtin_convertvector(other, NAME(Eight)) * step * EIGHT(scales + 8);
+#else
+        int32_t sums[16] = {0};
+        for (uint32_t k = 0; k < pairs; k++, bytes += 32)
+            for (int i = 0; i < 16; i++) sums[i] += bytes[2 * i] * asked[2 * k] + bytes[2 * i + 1] * asked[2 * k + 1];
+        for (int i = 0; i < 16; i++) found[i] = (float)sums[i] * step * scales[i];
+#endif
+    }
 }
 
 #undef EIGHT

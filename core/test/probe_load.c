@@ -34,7 +34,6 @@ int probe_array(const er_model *m, int small, const char *name, view *found)
         {"graph_starts", {g->starts, g->rows + 1, 1, 'i'}},
         {"targets", {g->targets, s->has_head ? (uint32_t)g->starts[g->rows] : 0, 1, 'i'}},
         {"counts", {g->counts, s->has_head ? (uint32_t)g->starts[g->rows] : 0, 1, 'f'}},
-        {"sums", {g->sums, g->rows, 1, 'f'}},
         {"weights", {h->weights, L, d, 'b'}},
         {"weight_scales", {h->weight_scales, L, 1, 'f'}},
         {"bias", {h->bias, L, 1, 'f'}},
@@ -95,8 +94,9 @@ int probe_prior(const er_model *m, double *into)
 int64_t probe_row(const er_model *m, const int32_t *key)
 {
     const er_graph *g = &m->full.graph;
-    for (uint32_t at = er_graph_hash(key, g->order + 2) & g->slot_mask; g->slots[at]; at = (at + 1) & g->slot_mask)
-        if (!memcmp(g->keys + (size_t)(g->slots[at] - 1) * (g->order + 2), key, (g->order + 2) * sizeof *key)) return g->slots[at] - 1;
+    const er_span rows = er_graph_rows(g, key + 1);
+    for (uint32_t row = rows.begin; row < rows.end; row++)
+        if (g->keys[(size_t)row * (g->order + 2)] == key[0]) return row;
     return -1;
 }
 
