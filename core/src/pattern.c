@@ -276,9 +276,15 @@ bool er_finds(er_matcher *m, const er_program *program, const er_view *v, uint32
     const uint32_t last = program->flags & ER_AT_BEGIN ? 0 : v->count;
     const uint64_t most = m->steps + MOST_STEPS;
     forget(m, program);
+    const bool anywhere = program->first == ER_ANYWHERE;
+    const uint32_t *ascii = anywhere ? NULL : er_pattern_halves[er_pattern_firsts[program->first][0]];
     for (uint32_t at = from; at <= last && !m->failed; at++) {
-        if (program->first != ER_ANYWHERE && (at == v->count || !may_begin(program->first, text[at]))) continue;
         if (edge && at && v->kinds[at - 1] & ER_IS_WORD) continue;
+        if (!anywhere) {
+            if (at == v->count) break;
+            const uint32_t c = text[at];
+            if (c < 128 ? !(ascii[c >> 5] >> (c & 31) & 1) : !may_begin(program->first, c)) continue;
+        }
         if (!run(m, v, text, program->start, at, most, &found->end)) continue;
         found->begin = at;
         return true;

@@ -181,6 +181,8 @@ Tell = c.PYFUNCTYPE(None, c.c_void_p, c.POINTER(PlanTold))
 TellBytes = c.PYFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_size_t)
 """Who is told of plans, and of bytes, by functions of `Library.quick`."""
 
+SIZE = Struct("@N")
+"""What structs begin with."""
 SECONDS = Struct(f"@N{len(STAGES)}d")
 """`er_seconds`: its size, and STAGES."""
 NEXT_OPTIONS = Struct("@NiddiPNP")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from edgeret.core.library import (
     DECISION,
     NEXT_OPTIONS,
     SECONDS,
-    STAGES,
+    SIZE,
     Answer,
     BeginOptions,
     Change,
@@ -31,6 +31,7 @@ from edgeret.core.library import (
     failed,
 )
 from edgeret.core.outside import Outside
+from edgeret.core.step import Step
 from edgeret.types import IndexKind
 
 if TYPE_CHECKING:
@@ -41,41 +42,6 @@ _INDEX: Sequence[IndexKind] = ("auto", "exact", "hnsw")
 """As `er_index_kind` counts them."""
 _SHARED = 1e-9
 """The least accuracy that may be lost, where none may: the library takes 0 for its own usual share."""
-
-
-class Step(NamedTuple):
-    """What the library found for one step: `er_decision`. `tool` and `best` are numbers of tools, -1 for the end and
-    for none."""
-
-    tool: int
-    tool_at: int
-    tool_length: int
-    probability: float
-    reason: int
-    abstained: int
-    confirm: int
-    named: int
-    stage: int
-    demonstrated: int
-    floor: float
-    best_at: int
-    best_length: int
-    best: int
-    parts: int
-    beside: bytes
-    """The times, and the probabilities."""
-
-    @property
-    def values(self) -> NDArray[np.float32]:
-        """Probabilities of all tools by number and of the end behind them, float32 (tools + 1,)."""
-        return np.frombuffer(self.beside, np.float32, offset=SECONDS.size)
-
-    def times_ms(self) -> dict[str, float]:
-        """Milliseconds by stage since the task began or decided last, of those that took any, and their `total`."""
-        _, *seconds = SECONDS.unpack_from(self.beside)
-        found = {stage: passed * 1e3 for stage, passed in zip(STAGES, seconds, strict=True) if passed}
-        found["total"] = sum(found.values())
-        return found
 
 
 class Model:
@@ -90,9 +56,13 @@ class Model:
             raise failed(failure)
         self.content_hash, self.tools, self.dimension = str(told.content_hash), told.tools, told.dimension
         self.stages, self.encodes, self.demonstrated = told.stages, bool(told.encodes), bool(told.labels)
-        self._plain = BeginOptions(c.sizeof(BeginOptions), clock=library.clock)
+        self._usual = None, BeginOptions(c.sizeof(BeginOptions), clock=library.clock)
         self.room = c.c_char * (_BESIDE + SECONDS.size + 4 * (self.tools + 1))
         """Where a task's steps are written."""
+        self.empty = bytearray(c.sizeof(self.room))
+        """What is in there at first: the sizes of what is written."""
+        SIZE.pack_into(self.empty, _DECISION, DECISION.size)
+        SIZE.pack_into(self.empty, _BESIDE, SECONDS.size)
 
     def with_tools(
         self,
@@ -174,9 +144,11 @@ class Model:
         """Reads a query, for the tools with these numbers, None for all, to decide by what was learned, too.
         `earlier` are the tools that earlier turns called, and how many of them the latest did; None where the words
         stand alone. Raises InputError and BundleError."""
-        options = self._plain
-        if not (allowed is None and learner is None and earlier is None):
+        known, options = self._usual  # which nobody writes, since threads share it
+        if learner != known or allowed is not None or earlier is not None:
             options = BeginOptions(options.size, learner=learner, clock=options.clock)
+            if allowed is None and earlier is None:
+                self._usual = learner, options
         if earlier is not None:
             told = (Text * len(earlier[0]))(*map(Text.of, earlier[0]))
             options.earlier, options.earlier_count, options.last_count = c.addressof(told), len(told), earlier[1]
@@ -185,7 +157,8 @@ class Model:
         # A table takes microseconds, and a transformer other threads' time.
         quick = self._tiny or (self.stages > 1 and allowed is None and earlier is None)
         made, calls = Task(self), self.library.quick if quick else self.library.whole
-        made.tell(calls.er_begin(self._handle, Text.of(query), c.byref(options), made.handle_at, made.failure_at))
+        if calls.er_begin(self._handle, Text.of(query), c.byref(options), made.handle_at, made.failure_at):
+            made.tell(1)
         return made
 
 
@@ -218,7 +191,7 @@ def _name(tool: str) -> Text:
     return Text.of(tool)
 
 
-_FAILURE = 0
+_made = tuple.__new__
 _OPTIONS = c.sizeof(Failure) + -c.sizeof(Failure) % 8
 _DECISION = _OPTIONS + NEXT_OPTIONS.size
 _BESIDE = _DECISION + DECISION.size
@@ -234,7 +207,7 @@ class Task:
     def __init__(self, model: Model) -> None:
         """Use `Model.begin`."""
         self.model, self._handle, self._quick, self._lock = model, c.c_void_p(), model.library.quick, Lock()
-        self._end, self._room = self._quick.er_end, model.room()
+        self._end, self._room = self._quick.er_end, model.room.from_buffer_copy(model.empty)
         self._at = c.addressof(self._room)
         self._asked: tuple[int, float, float, bool, bool] | None = None
         self._handed = model.stages == 1  # whether no other encoder is going to be asked
@@ -250,7 +223,7 @@ class Task:
     @property
     def failure_at(self) -> int:
         """And where a failure."""
-        return self._at + _FAILURE
+        return self._at
 
     def next(self, policy: int, min_probability: float, risk: float, own: bool = False, timed: bool = True) -> Step:
         """What comes next: policy 0 may abstain and 1 does not; 0 for the bundle's own floor, below 0 for none. `own`
@@ -261,18 +234,18 @@ class Task:
             if asked != self._asked:
                 self._ask(asked)
             calls = self._quick if self._handed else self.model.library.whole
-            self.tell(calls.er_next(self._handle, at + _OPTIONS, at + _DECISION, at + _FAILURE))
-            told = self._room[_DECISION:]
-        step = Step._make((*DECISION.unpack_from(told)[1:], told[DECISION.size :]))
-        self._handed = self._handed or step.stage == 1
+            if calls.er_next(self._handle, at + _OPTIONS, at + _DECISION, at):
+                self.tell(1)
+            told: bytes = self._room[_DECISION:]
+        step: Step = _made(Step, (*DECISION.unpack_from(told)[1:], told))  # faster than `_make`, which counts them
+        if step.stage == 1:
+            self._handed = True
         return step
 
     def _ask(self, asked: tuple[int, float, float, bool, bool]) -> None:
         times, room = self._at + _BESIDE, self._room
         to = times + SECONDS.size, self.model.tools + 1, times if asked[-1] else 0
         NEXT_OPTIONS.pack_into(room, _OPTIONS, NEXT_OPTIONS.size, *asked[:-1], *to)
-        SECONDS.pack_into(room, _BESIDE, SECONDS.size, *(0.0 for _ in STAGES))
-        c.c_size_t.from_buffer(room, _DECISION).value = DECISION.size
         self._asked = asked
 
     def explain(self, tools: Sequence[int], names: Sequence[str]) -> Explained:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.core import library
-from edgeret.core.model import Step, Task
+from edgeret.core.model import Task
+from edgeret.core.step import Step, Times
 from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.handed import needed, replay
@@ -93,9 +94,10 @@ class CoreRequest:
 
     def step(self, options: DecideOptions, own: bool = False) -> Step:
         """What comes next, in numbers; with `own` by the bundle's own encoder in any case, and from then on."""
-        if self._teacher is not None:
-            self._known = self._teacher.known
-        return self._task.next(int(options.policy != "auto"), *needed(options, self._asked.loaded.risk), own)
+        if (teacher := self._teacher) is not None:
+            self._known = teacher.known
+        least, risk = needed(options, self._asked.loaded.risk)
+        return self._task.next(options.policy != "auto", least, risk, own)
 
     def is_small(self, step: Step) -> bool:
         """Whether the small encoder decided in place of the full one."""
@@ -130,18 +132,18 @@ class CoreRequest:
 
     def told(self, step: Step, history: History, options: DecideOptions, aside: str = "") -> Decision:
         """A step of the library as a decision; `aside` is what its reason says beside that."""
-        asked = self._asked
-        best = asked.loaded.candidates[step.best]
-        alone = self.is_small(step)
+        asked, learned = self._asked, step.parts & library.LEARNED
+        best, probability = asked.loaded.candidates[step.best], step.probability
+        alone = not step.stage and self._stages > 1
         why = Recalled(asked, ref(self), step, history, options, alone, self._known)
         return Decision(
             None if step.abstained else best,
-            step.probability,
-            "heads" if step.demonstrated or step.parts & library.LEARNED else "prior",
+            probability,
+            "heads" if learned or step.demonstrated else "prior",
             step.abstained == 1,
             _reason(step, best, alone, history, aside),
-            Ranking(Candidate(best, step.probability), why.listed),
-            step.times_ms(),
+            Ranking(Candidate(best, probability), why.listed),
+            Times(step.told),
             None,
             "full" if step.stage else "static",
             step.confirm == 1,

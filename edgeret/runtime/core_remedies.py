@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Literal
 
 from edgeret.core.learner import Learner, open_learner
-from edgeret.core.model import Model, Step, Task
+from edgeret.core.model import Model, Task
+from edgeret.core.step import Step
 from edgeret.errors import InputError
 from edgeret.inputs.hygiene import without_hidden
 from edgeret.types import END, Call, Remedy, Tool

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.core.model import Step
+from edgeret.core.step import Step
 from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.core_learned import Known
 from edgeret.runtime.earlier import Earlier

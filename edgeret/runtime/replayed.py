@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from edgeret.core.explained import Explained
 from edgeret.core.learner import Learner
-from edgeret.core.model import Model, Step, Task
+from edgeret.core.model import Model, Task
+from edgeret.core.step import Step
 from edgeret.runtime.core_learned import Known
 from edgeret.runtime.core_remedies import Trial
 from edgeret.runtime.handed import needed, replay

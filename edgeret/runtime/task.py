@@ -68,15 +68,17 @@ class Task:
         self._given_after, self._number = -1, next(_NUMBERS)
         self.assumed = False
         """Whether its calls are those of a plan, which nobody made and nobody judged."""
-        self._encoding: Stopwatch | None = Stopwatch()
+        self._encoding: Stopwatch | None = None
         self._small: Request | None = None
         self._full: Request | None = None
         self._core: CoreRequest | None = None
         if loaded.by_core is not None:
             self._core = CoreRequest(loaded, query, history, tools, earlier)
+            return
+        self._encoding = Stopwatch()
         # What was learned rests on the full encoder's vectors, and thresholds were fitted for all tools and for
         # requests that stand alone.
-        elif tools is None and earlier is None and not loaded.anything_learned and loaded.first is not None:
+        if tools is None and earlier is None and not loaded.anything_learned and loaded.first is not None:
             self._small = loaded.first.read(query, self._encoding)
         else:
             self._read(self._encoding)
@@ -262,19 +264,20 @@ class Task:
         except TypeError:  # what cannot be hashed is no option either, and the check says which
             shown = PromptOptions(masking, weighted, coverage)
             options = DecideOptions(policy, k, min_probability, risk, shown, budget_ms)
-        self._loaded.check_process()
+        loaded, history = self._loaded, self._history
+        loaded.check_process()
         if (core := self._by_core) is not None:
-            if options.policy == "planner" or (options.policy == "auto" and self._loaded.planner.exists):
+            if options.policy == "planner" or (options.policy == "auto" and loaded.planner.exists):
                 from edgeret.runtime.advised import decide
 
-                decision = decide(core, self._history, options)
+                decision = decide(core, history, options)
             else:
-                decision = core.told(core.step(options), self._history, options)
+                decision = core.told(core.step(options), history, options)
         else:
             decision = self._by_python(options)
         self._encoding = None  # a refused question leaves the encoding's time to the next one, and nothing of its own
-        self._given, self._taken_after, self._given_after = decision, None, len(self._history.calls)
-        if (observers := self._loaded.observers) is not None:
+        self._given, self._taken_after, self._given_after = decision, None, len(history.calls)
+        if (observers := loaded.observers) is not None:
             observers.tell("decided", self._seen(), decision)
         return decision
 
