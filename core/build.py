@@ -35,6 +35,12 @@ LOOPS = {
 }
 """Sources with loops over numbers or letters that take much of a decision; all others are made small."""
 
+SELDOM = {
+    *("ed25519", "explain", "learn_api", "learn_copy", "learn_file", "learn_keep", "learn_records", "learn_tools"),
+    *("learn_write", "locked", "overlay", "sha512", "signature", "tools", "tools_given"),
+}
+"""Sources that neither load nor decide, and whose time nobody counts in microseconds: as small as can be."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -52,7 +58,7 @@ class Target:
         if self.triple.startswith("wasm"):
             return FAST if source == "vectors" else SMALL if source in LOOPS else LEAST
         by_hand = source == "kernel_transformer" and self.triple.startswith("x86_64")
-        return FAST if source in LOOPS and not by_hand else SMALL
+        return FAST if source in LOOPS and not by_hand else LEAST if source in SELDOM else SMALL
 
 
 # What every browser has had since 2023.

@@ -509,6 +509,8 @@ typedef struct {
        call, which live for the call, and how many clauses are left to be read. Other than 0 leaves these out. NULL: nobody asks. */
     int32_t (*tell)(void *context, er_text words, const float *probabilities, uint32_t left);
     void *tell_context;
+    const er_task *task;      /* of this model, with these very words: by hybrid and description they are not encoded again where
+                                 the bundle's own encoder read them; no other thread may use it meanwhile. NULL: none */
 } er_search_options;
 
 typedef struct {

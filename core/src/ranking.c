@@ -184,6 +184,13 @@ static bool write_hits(search *s, er_hit *room, size_t *count)
     return true;
 }
 
+/* What the bundle's own encoder made of these words for a task; NULL where none was given, or it has yet to read them. */
+static const er_encoded *read_before(const search *s)
+{
+    const er_task *task = s->options.task;
+    return task && !task->first ? &task->read->encoded : NULL;
+}
+
 static bool find(search *s, er_text query, er_hit *room, size_t *count)
 {
     er_search_by *by = &s->by;
@@ -192,7 +199,7 @@ static bool find(search *s, er_text query, er_hit *room, size_t *count)
         s->read = er_read_query(by->model, by->stage, &by->points, NULL, NULL, &s->task, by->arena.error);
         if (!s->read) return false;
         by->encoded = &s->read->encoded;
-    } else {
+    } else if (!(by->encoded = read_before(s))) {
         if (!er_encode_text(&by->arena, by->model, by->stage, &by->points, NULL, &s->encoded)) return false;
         by->encoded = &s->encoded;
     }
@@ -211,6 +218,8 @@ er_status er_search(
     if (!er_options(&s.options, sizeof s.options, options, offsetof(er_search_options, learner), "er_search_options", error)) return error->status;
     if (s.options.strategy > ER_SEARCH_DESCRIPTION)
         return er_refuse(error, ER_BAD_INPUT, "options.strategy is %d; take one of er_search_strategy", (int)s.options.strategy), ER_BAD_INPUT;
+    if (s.options.task && (s.options.task->model != model || !er_same(s.options.task->query.text, query)))
+        return er_refuse(error, ER_BAD_INPUT, "options.task is of another model, or was begun with other words"), ER_BAD_INPUT;
     s.task.model = model;
     s.task.learner = s.options.learner;
     const bool done = find(&s, query, room, count);

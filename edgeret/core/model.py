@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes as c
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -247,6 +248,12 @@ class Task:
         to = times + SECONDS.size, self.model.tools + 1, times if asked[-1] else 0
         NEXT_OPTIONS.pack_into(room, _OPTIONS, NEXT_OPTIONS.size, *asked[:-1], *to)
         self._asked = asked
+
+    @contextmanager
+    def held(self) -> Iterator[c.c_void_p]:
+        """The handle, while no other thread uses it."""
+        with self._lock:
+            yield self._handle
 
     def explain(self, tools: Sequence[int], names: Sequence[str]) -> Explained:
         """Why the last step came out as it did, of 1 to 3 candidates, by their numbers and -1 for the end, which have

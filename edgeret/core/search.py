@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from struct import Struct
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from edgeret.core.learner import Learner
 from edgeret.core.library import HANDLE, Failure, Given, Text, failed
-from edgeret.core.model import Model
+from edgeret.core.model import Model, Task
 
 AUTO, HYBRID, DESCRIPTION = range(3)
 """`er_search_strategy`."""
@@ -28,15 +29,22 @@ class _Options(c.Structure):
 
     _fields_ = (
         *(("size", c.c_size_t), ("strategy", c.c_int), ("learner", HANDLE), ("tell", _TELL)),
-        *(("tell_context", c.c_void_p),),
+        *(("tell_context", c.c_void_p), ("task", HANDLE)),
     )
 
 
 def search(
-    model: Model, text: str, strategy: int, k: int, tell: Tell | None = None, learner: Learner | None = None
+    model: Model,
+    text: str,
+    strategy: int,
+    k: int,
+    tell: Tell | None = None,
+    learner: Learner | None = None,
+    task: Task | None = None,
 ) -> Sequence[tuple[int, int, int, float, float, float]]:
     """The `k` best tools, best first, each as `_HIT` has them: its number, two that say nothing, its score, its share
-    and its cosine. Raises InputError and BundleError."""
+    and its cosine. The text of a `task`, which must be this one, is not encoded again where the bundle's own encoder
+    read it. Raises InputError and BundleError."""
     most = min(k, model.tools)
     room, count, failure = c.create_string_buffer(most * _HIT.size), c.c_size_t(most), Failure()
     options, problems = (
@@ -55,7 +63,9 @@ def search(
     if tell is not None:
         options.tell = _TELL(told)
     call = model.library.whole.er_search
-    if call(model.handle, Text.of(text), c.byref(options), room, c.byref(count), c.byref(failure)):
+    with nullcontext(None) if task is None else task.held() as options.task:
+        status = call(model.handle, Text.of(text), c.byref(options), room, c.byref(count), c.byref(failure))
+    if status:
         raise failed(failure)
     if problems:
         raise problems[0]

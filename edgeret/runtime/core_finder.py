@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edgeret.core import search
 from edgeret.core.learner import Learner
-from edgeret.core.model import Model
+from edgeret.core.model import Model, Task
 from edgeret.strategies.base import SHOWN, Heard
 from edgeret.types import Hit
 
@@ -17,9 +17,12 @@ from edgeret.types import Hit
 class CoreFinder:
     """A model's tools, searched. Immutable and thread-safe."""
 
-    def __init__(self, model: Model, names: Sequence[str], learner: Learner | None = None) -> None:
-        """`names` are the tools' by number, `learner` has what was learned."""
-        self._model, self._names, self._learner = model, names, learner
+    def __init__(
+        self, model: Model, names: Sequence[str], learner: Learner | None = None, task: Task | None = None
+    ) -> None:
+        """`names` are the tools' by number, `learner` has what was learned. The text of a `task`, which is all that is
+        searched for then, is not encoded again."""
+        self._model, self._names, self._learner, self._task = model, names, learner, task
 
     def mixed(self, text: str, k: int, heard: Heard | None = None) -> list[Hit]:
         """As `Finder.mixed`."""
@@ -41,5 +44,5 @@ class CoreFinder:
         return [Hit(names[tool], cosine) for tool, _, _, _, _, cosine in found]
 
     def _hits(self, text: str, k: int, strategy: int, tell: search.Tell | None = None) -> list[Hit]:
-        names, found = self._names, search.search(self._model, text, strategy, k, tell, self._learner)
+        names, found = self._names, search.search(self._model, text, strategy, k, tell, self._learner, self._task)
         return [Hit(names[tool], cosine, share) for tool, _, _, _, share, cosine in found]

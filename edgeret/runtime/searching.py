@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
+from edgeret.core.model import Task
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.planner.answers import Answerer
 from edgeret.planner.lazy import LazyAnswerer
@@ -86,11 +87,12 @@ def find(
     return replace(found, hits=tuple(with_needed(found.hits[:k], needs, cosine)))
 
 
-def finder_of(loaded: Loaded) -> Finder:
-    """What ranks the tools of a bundle: the library wherever it decides."""
+def finder_of(loaded: Loaded, task: Task | None = None) -> Finder:
+    """What ranks the tools of a bundle: the library wherever it decides. Of a `task` its own text is not encoded again,
+    and searched for alone."""
     if (model := loaded.by_core) is not None:
         teacher = loaded.teacher
-        return CoreFinder(model, loaded.candidates, None if teacher is None else teacher.learner)
+        return CoreFinder(model, loaded.candidates, None if teacher is None else teacher.learner, task)
     scorer, index = loaded.scorer, loaded.components.index
     # What was learned was learned of whole requests.
     by_clauses = loaded.components.head is not None

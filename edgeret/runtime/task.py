@@ -336,7 +336,7 @@ class Task:
             listed, known = tuple(self.candidates()), loaded.components.head is not None or loaded.anything_learned
         first = listed[0].tool if known and listed else None
         likely = dict(listed)
-        found = finder_of(loaded).hybrid(self._query, len(loaded.tools))
+        found = finder_of(loaded, None if core is None else core.task).hybrid(self._query, len(loaded.tools))
         return mixed([hit for hit in found if self._tools is None or hit.tool in self._tools], likely, first)[:k]
 
     def prompt(

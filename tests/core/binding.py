@@ -124,7 +124,7 @@ class HitRaw(c.Structure):
 class SearchOptions(c.Structure):
     _fields_ = (
         ("size", c.c_size_t), ("strategy", c.c_int), ("learner", c.c_void_p), ("tell", c.c_void_p),
-        ("tell_context", c.c_void_p),
+        ("tell_context", c.c_void_p), ("task", c.c_void_p),
     )  # fmt: skip
 
 
@@ -213,10 +213,16 @@ class Model:
         return Task(self, task)
 
     def search(
-        self, query: str | bytes, k: int = 10, strategy: int = HYBRID, learner: c.c_void_p | None = None
+        self,
+        query: str | bytes,
+        k: int = 10,
+        strategy: int = HYBRID,
+        learner: c.c_void_p | None = None,
+        task: Task | None = None,
     ) -> list[tuple[str, float, float]]:
         room, count = (HitRaw * max(k, 1))(), c.c_size_t(k)
         options = SearchOptions(c.sizeof(SearchOptions), strategy, learner)
+        options.task = None if task is None else task.handle
         self.core("er_search", self.handle, Text.of(query), c.byref(options), room, c.byref(count))
         return [(str(hit.tool), hit.score, hit.share) for hit in room[: min(k, count.value)]]
 

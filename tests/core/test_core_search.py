@@ -6,6 +6,7 @@ import ctypes
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from binding import AUTO, DESCRIPTION, Core, CoreError, HitRaw, Model, SearchOptions, Text
 from conftest import WORDS, build_tiny, make_demonstrations
@@ -114,6 +115,20 @@ def test_the_cosine_alone(model: Model, folder: Path) -> None:
         found, wanted = model.search(query, 5, DESCRIPTION), python.search(query, 5, strategy="description")
         assert [score for _, score, _ in found] == pytest.approx([hit.similarity for hit in wanted], abs=2e-6)
         assert {share for *_, share in found} == {0.0}
+
+
+def test_a_tasks_own_words_are_not_encoded_again(model: Model) -> None:
+    query = QUERIES[0]
+    vector, tokens, spans = (
+        np.eye(1, model.dimension, dtype=np.float32)[0],
+        model.encode(query)[None],
+        np.array([[0, 4]]),
+    )
+    given = model.task(query, encoding=(vector, tokens, spans))  # vectors that the encoder does not give
+    cosines = [model.search(query, len(TOOLS), DESCRIPTION, task=task) for task in (given, model.task(query), None)]
+    assert cosines[0] != cosines[1] == cosines[2]
+    with pytest.raises(CoreError, match=r"options\.task is of another model, or was begun with other words"):
+        model.search("other words", task=given)
 
 
 def test_options_that_are_none_are_refused(model: Model) -> None:
