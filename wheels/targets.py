@@ -77,8 +77,9 @@ def _flags_of_core(root: Path) -> Sequence[str]:
 
 
 def _level_of_core(root: Path, stem: str) -> Sequence[str]:
-    level: Sequence[str] = _core(root).TARGETS["linux-x86_64"].level(stem)
-    return level
+    build = _core(root)
+    level: Sequence[str] = build.TARGETS["linux-x86_64"].level(stem)
+    return build.SMALL if level == build.LEAST else level  # whose words gcc does not know
 
 
 def _sources_of_core(root: Path) -> Sequence[Path]:
