@@ -57,7 +57,7 @@ class Model:
             raise failed(failure)
         self.content_hash, self.tools, self.dimension = str(told.content_hash), told.tools, told.dimension
         self.stages, self.encodes, self.demonstrated = told.stages, bool(told.encodes), bool(told.labels)
-        self._usual = None, BeginOptions(c.sizeof(BeginOptions), clock=library.clock)
+        self._usual: tuple[int | None, BeginOptions] = None, BeginOptions(c.sizeof(BeginOptions), clock=library.clock)
         self.room = c.c_char * (_BESIDE + SECONDS.size + 4 * (self.tools + 1))
         """Where a task's steps are written."""
         self.empty = bytearray(c.sizeof(self.room))
