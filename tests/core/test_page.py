@@ -87,6 +87,9 @@ def test_the_page_shows_every_decision(tmp_path: Path) -> None:
         site.server_close()
     assert site.told.get("failed") is None and site.told, site.told
     assert f"{len(wanted['tools'])} tools" in site.told["loaded"] and wanted["contentHash"][:16] in site.told["loaded"]
+    learned = site.told["learned"]
+    assert (learned["called"], learned["learned"], learned["forgotten"]) == ([False, True], [True, False], [True, True])
+    assert learned["kept"] == 1 and "like “" in learned["why"], learned
     assert len(site.told["found"]) == len(wanted["requests"])
     for seen, request in zip(site.told["found"], wanted["requests"], strict=True):
         first = request["steps"][0]
