@@ -395,4 +395,4 @@ class PriorReader(ShownReader):
         told = self.turns(query) + self.valued(query) - 2 * self.set_back(query)
         scores = np.array(sum(weights[key] * evidence[key] for key in weights)) + told
         scores[self.said] += 10
-        return scores + (self.gained() if self.examples else 0)
+        return scores + (self.gained() * (1 if self.rules.code == "en" else 2.5) if self.examples else 0)

@@ -7,7 +7,7 @@
 #include "names.h"
 #include "vectors.h"
 
-static const float SAID = 10.0f, EXAMPLE = 10.0f, ASKED = 2.0f, COSINE = 10.0f;
+static const float SAID = 10.0f, EXAMPLE = 10.0f, FOREIGN_EXAMPLE = 25.0f, ASKED = 2.0f, COSINE = 10.0f;
 
 typedef er_search_by search;
 
@@ -90,7 +90,8 @@ static bool add_sayings(search *s)
     return true;
 }
 
-/* 10·(x − y) of 16.5, over the tools alone. */
+/* 10·(x − y) of 16.5, over the tools alone. Tools are described in English, so that words say little of a text in another
+   language; examples count more there. */
 static bool add_examples(search *s)
 {
     const er_request *r = &s->request;
@@ -114,8 +115,8 @@ static bool add_examples(search *s)
             x[i] = near[k] - less > x[i] ? near[k] - less : x[i];
         }
     }
-    const float most = er_largest(x, s->tools);
-    for (uint32_t i = 0; i < s->tools; i++) s->scores[i] += EXAMPLE * (x[i] - most);
+    const float most = er_largest(x, s->tools), weight = r->sayings->language == ER_EN ? EXAMPLE : FOREIGN_EXAMPLE;
+    for (uint32_t i = 0; i < s->tools; i++) s->scores[i] += weight * (x[i] - most);
     return true;
 }
 

@@ -14,6 +14,7 @@ from edgeret.encoders.word_vectors import WordVectors
 from edgeret.inputs.asking import only_asks
 from edgeret.inputs.changing import changes
 from edgeret.inputs.language import rules_in
+from edgeret.inputs.language_rules import ENGLISH
 from edgeret.inputs.values import values_taken
 from edgeret.inputs.words import forms
 from edgeret.runtime.evidence import evidence
@@ -54,17 +55,18 @@ class HybridSearch:
     def search(self, text: str, encoded: EncodedQuery, k: int) -> list[Hit]:
         """The `k` tools with the most evidence, best first; equal ones in the tools' order. A hit's similarity is the
         cosine of the whole text, its share a softmax of the evidence."""
+        rules = rules_in(text)
         seen, index = evidence(text, encoded, self._lexicon), self._index
         if self.values is not None:
             changing = self._changing if only_asks(text) else None
-            opposed = self._opposites(text, rules_in(text)) if self._opposites is not None else None
+            opposed = self._opposites(text, rules) if self._opposites is not None else None
             seen = replace(seen, values=self.values(text), changing=changing, opposed=opposed)
         positions, vectors, examples = self._candidates(seen), index.vectors, index.examples
         if positions is not None:
             seen, vectors = seen.among(positions), vectors[positions]
             examples = None if examples is None else examples.at(_places(positions, len(index.names)))
         similar = self._similar.overlaps(forms(text), positions)
-        scores = relevance(seen, similar, vectors, self._weights, examples)
+        scores = relevance(seen, similar, vectors, self._weights, examples, rules.language != ENGLISH)
         order = np.argsort(-scores, kind="stable")[:k]
         cosines = (vectors[order] @ seen.passages.vectors[0]).tolist()
         np.exp(scores - scores[order[0]], out=scores)

@@ -13,6 +13,10 @@ from edgeret.scoring.prior import ASKED, COSINE, SAID, Evidence, PriorWeights
 from edgeret.scoring.products import product
 from edgeret.types import SEGMENTS
 
+FOREIGN = 2.5
+"""How many times examples count for a text in another language than English, in which tools are described: their words
+say little of it."""
+
 
 def features(evidence: Evidence, similar: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The evidence for each of the tools with these unit `vectors` (n, dimension), by the names of `SearchWeights`:
@@ -38,9 +42,10 @@ def relevance(
     vectors: NDArray[np.float32],
     weights: PriorWeights,
     examples: Examples | None = None,
+    foreign: bool = False,
 ) -> NDArray[np.float32]:
     """The tools' scores (n,), right up to a constant: a softmax of them shares out what the request wants. `examples`
-    are what the tools show, where any does."""
+    are what the tools show, where any does, and `foreign` says that the text is in another language than they."""
     search = np.array(astuple(weights.search), np.float32)
     scores: NDArray[np.float32] = search @ features(evidence, similar, vectors)
     if evidence.values is not None:
@@ -52,7 +57,7 @@ def relevance(
     if examples is not None:
         rows = evidence.passages
         own = product(np.vstack((rows.vectors[:1], rows.clauses)), vectors).max(axis=0)
-        scores += examples.gained(rows, own)
+        scores += np.float32(FOREIGN if foreign else 1) * examples.gained(rows, own)
     scores[list(evidence.shared.said)] += np.float32(SAID)
     return scores
 
