@@ -17,10 +17,9 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 from conftest import build_tiny, make_demonstrations  # noqa: E402
 
 from edgeret import END, Decision, Runtime, Tool  # noqa: E402
-from edgeret.runtime.components import load_components  # noqa: E402
-from edgeret.runtime.options import LoadOptions  # noqa: E402
-from edgeret.runtime.why import Remembered  # noqa: E402
 from edgeret_export.recipe import Recipe  # noqa: E402
+from edgeret_export.reference.runtime import components_of, load_reference  # noqa: E402
+from edgeret_export.reference.why import Remembered  # noqa: E402
 
 TOOLS = [
     Tool("find_file", "find a file", {"type": "object", "properties": {"name": {"description": "of the file"}}}),
@@ -84,8 +83,8 @@ def votes(decision: Decision) -> Iterator[list[Any]]:
 
 def expected(folder: Path) -> dict[str, Any]:
     """Every number that a reader of this bundle must give."""
-    runtime = Runtime(load_components(folder, LoadOptions()))  # Python's own reading: the library is judged by it
-    encoder = runtime.components.encoder
+    runtime = load_reference(folder)
+    encoder = components_of(runtime).encoder
     found = []
     for query in QUERIES:
         encoded = encoder.encode_query(query)
@@ -101,7 +100,7 @@ def expected(folder: Path) -> dict[str, Any]:
                 "steps": list(steps(runtime, query)),
             }
         )
-    return {"contentHash": runtime.components.manifest.content_hash, "tools": list(runtime.tools), "requests": found}
+    return {"contentHash": runtime.manifest.content_hash, "tools": list(runtime.tools), "requests": found}
 
 
 def write(target: Path) -> None:

@@ -2,8 +2,8 @@
 16.10 to 16.13 of docs/FORMAT.md list: words with what they are in, and expressions as programs for src/pattern.c. And
 src/pieces_data.h, with what make_pieces.py has of arguments.
 
-    PYTHONPATH=. python core/make_languages.py            writes the files
-    PYTHONPATH=. python core/make_languages.py --check    fails where they are others
+    PYTHONPATH=.:export python core/make_languages.py            writes the files
+    PYTHONPATH=.:export python core/make_languages.py --check    fails where they are others
 
 A device runs programs and reads no expression. A Python of another Unicode version than the tables' cannot make them.
 """
@@ -22,7 +22,7 @@ import make_pieces
 from expressions import FIRST_LIST, FOLDED, MANY, Programs, letter_bytes
 
 from edgeret.inputs import language, language_rules, units, values
-from edgeret.runtime import opposites
+from edgeret_export.reference import opposites
 
 VERSION = "14.0.0"
 TARGET = Path(__file__).parent / "src" / "languages_data.h"

@@ -1,7 +1,7 @@
-"""Writes src/turns_data.h: the weights of section 9.1 of docs/FORMAT.md, from edgeret/scoring/turns.json.
+"""Writes src/turns_data.h: the weights of section 9.1 of docs/FORMAT.md, from the reference's turns.json.
 
-PYTHONPATH=. python core/make_turns.py            writes the file
-PYTHONPATH=. python core/make_turns.py --check    fails where the file is another one
+PYTHONPATH=.:export python core/make_turns.py            writes the file
+PYTHONPATH=.:export python core/make_turns.py --check    fails where the file is another one
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from edgeret.scoring.turns import SHAPES, shipped_weights
+from edgeret_export.reference.scoring.turns import SHAPES, shipped_weights
 
 TARGET = Path(__file__).parent / "src" / "turns_data.h"
 HEAD = """/* Made by core/make_turns.py; not to be edited. */

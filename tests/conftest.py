@@ -23,8 +23,6 @@ from edgeret.inputs import clauses, spelling, word_numbers
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
-from edgeret.runtime import evidence, lexicon, loaded
-from edgeret.scoring import calibration, graph, head, increments, learner, log_shares, prior
 from edgeret.types import Call, Tool
 from edgeret_export.build import Passed, assemble, build_bundle, encode_with
 from edgeret_export.encoded import Encoded
@@ -36,6 +34,8 @@ from edgeret_export.fitting.training_set import FEW_PLANS, training_set
 from edgeret_export.places import HERE, Place
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference import evidence, lexicon
+from edgeret_export.reference.scoring import calibration, graph, head, increments, learner, log_shares, prior
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, find_card
 from edgeret_export.sources.encoder_card import EncoderCard
 from edgeret_export.sources.expansions import Expansion
@@ -251,7 +251,7 @@ def without_library(patch: pytest.MonkeyPatch) -> None:
             learner,
             prior,
         ),
-        *(calibration, log_shares, loaded),
+        *(calibration, log_shares),
     ):
         patch.setattr(module, "LIBRARY", None)
 

@@ -16,7 +16,7 @@ from forge_arrays import arrays_of, get, pack
 from forge_bytes import VALUES, bytes_of
 from forge_fields import Family, cell, spoil_info, spoil_json, spoil_map
 
-from edgeret.scoring import hnsw_file
+from edgeret_export.reference.scoring import hnsw_file
 
 CONTEXT = 4_096
 """Tokens that the tiny language model reads; its vocabulary has hardly more than letters."""

@@ -39,6 +39,7 @@ from edgeret_bench.results.files import stamp, write_result
 from edgeret_bench.results.tables import measured
 from edgeret_bench.results.writing import as_text
 from edgeret_bench.speed import latency, sweeps
+from edgeret_export.reference.runtime import components_of
 
 REQUESTS = Path(__file__).parents[1] / "examples" / "desktop" / "requests.jsonl"
 NOTHING_HERE = 77
@@ -87,11 +88,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     before = card()
     device, asked = on_device(options.bundle, options.provider)
     loaded = card()
-    demonstrations = read_demonstrations(options.queries, device.components.tools)
+    demonstrations = read_demonstrations(options.queries, components_of(device).tools)
     if not demonstrations:
         raise edgeret.InputError(f"{options.queries}: no request in it")
     queries = [each.query for each in demonstrations]
-    encoder = device.components.encoder
+    encoder = components_of(device).encoder
     found = {
         "provider": encoder.providers[0],
         "graph": encoder.spec.precision,
@@ -154,7 +155,7 @@ def golden(runtime: Runtime) -> dict[str, Any]:
 
 def batch_cosine(runtime: Runtime, queries: Sequence[str]) -> float:
     """The least cosine of a text's vector in one batch of all, padded to the longest, to its vector alone."""
-    encoder = runtime.components.encoder
+    encoder = components_of(runtime).encoder
     alone = np.stack([encoder.encode(query) for query in queries[:64]])
     return min(map(cosine, alone, encoder.encode_batch(queries[:64])))
 
@@ -188,13 +189,13 @@ def beside_cpu(device: Runtime, bundle: str, demonstrations: Sequence[Demonstrat
     here = steps(device, demonstrations)
     for name, other in (("same graph", on_cpu_provider(bundle)), ("cpu", edgeret.load(bundle, profile="full"))):
         pairs = [
-            (device.components.encoder.encode(each.query), other.components.encoder.encode(each.query))
+            (components_of(device).encoder.encode(each.query), components_of(other).encoder.encode(each.query))
             for each in demonstrations
         ]
         found["vectors"][name] = {
             "least_cosine": min(cosine(a, b) for a, b in pairs),
             "most_apart": max(float(np.abs(a - b).max()) for a, b in pairs),
-            "precision": other.components.encoder.spec.precision,
+            "precision": components_of(other).encoder.spec.precision,
         }
         there = steps(other, demonstrations)
         apart = [abs(here[key][1] - probability) for key, (tool, probability) in there.items() if tool == here[key][0]]
@@ -223,7 +224,7 @@ def steps(runtime: Runtime, demonstrations: Sequence[Demonstration]) -> dict[tup
 
 def batches(runtime: Runtime, queries: Sequence[str], sizes: Sequence[int], runs: int) -> dict[str, Any]:
     """Encoding by batch size: ms for a batch over so many runs, tokenizing included, and queries a second."""
-    encoder, rows = runtime.components.encoder, {}
+    encoder, rows = components_of(runtime).encoder, {}
     for size in sizes:
         ms = []
         for i in range(-WARMUP, runs):
@@ -241,7 +242,7 @@ def planner(bundle: str, queries: Sequence[str]) -> dict[str, Any]:
     """What a question to the bundle's planner costs with all of its layers on the GPU, or why nobody can be asked."""
     try:
         runtime = edgeret.load(bundle, profile="full", gpu_layers=-1)
-        if not runtime.components.planner.exists:
+        if not components_of(runtime).planner.exists:
             return {"unavailable": "the bundle has no planner"}
         from llama_cpp import llama_supports_gpu_offload
 

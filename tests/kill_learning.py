@@ -22,10 +22,11 @@ from learned_states import plan, state
 
 import edgeret
 from edgeret.bundle.overlay_file import overlay_path
-from edgeret.runtime import core_learned, learning
+from edgeret.runtime import core_learned
 from edgeret.runtime.options import Profile
 from edgeret.types import Tool
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference import learning
 
 UNFOLDED = 5
 """Plans after which the overlay is written anew: so few that a kill often falls into it."""

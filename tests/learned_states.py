@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.learned_state import pack_learner
-from edgeret.scoring.learner import Learner
 from edgeret.types import Call
+from edgeret_export.reference.components import learner_for, load_components
+from edgeret_export.reference.learning import Learned
+from edgeret_export.reference.overlays import of_bytes
+from edgeret_export.reference.scoring.learned_state import pack_learner
+from edgeret_export.reference.scoring.learner import Learner
 
 
 def plan(query: str, *tools: str) -> Demonstration:
@@ -21,7 +25,13 @@ def plan(query: str, *tools: str) -> Demonstration:
 
 def taught(runtime: Runtime) -> Learner:
     """What it learned, as Python has it."""
-    return runtime.loaded.scorer.learned._learner  # noqa: SLF001
+    held = runtime.learned
+    if isinstance(held, Learned):
+        return held._learner  # noqa: SLF001
+    options = replace(runtime.loaded.options, content_hash=None)
+    made = Learned(learner_for(load_components(runtime.path, options)))
+    made.read(of_bytes(bytes(held.learner), runtime.manifest.fingerprint))
+    return made._learner  # noqa: SLF001
 
 
 def state(runtime: Runtime) -> dict[str, Any]:

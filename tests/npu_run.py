@@ -16,6 +16,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from edgeret_export.reference.runtime import components_of
+
 EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop"
 LEAST_COSINE = 0.98
 SOC = "57"
@@ -68,10 +70,10 @@ def _compared(
     path: Path, *chosen: tuple[str, str | None], options: dict[str, Any] | None, at_once: int, edgeret: Any
 ) -> int:
     failed = 0
-    expected = edgeret.load(path).components.encoder
+    expected = components_of(edgeret.load(path)).encoder
     for provider, target in chosen:
         runtime = edgeret.load(path, providers=provider, target=target, provider_options=options)
-        encoder = runtime.components.encoder
+        encoder = components_of(runtime).encoder
         cosines, started = [], perf_counter()
         for query in QUERIES[:at_once]:
             cosines.append(float(encoder.encode(query) @ expected.encode(query)))

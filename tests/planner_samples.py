@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,14 @@ from edgeret.planner.chat import Prompt
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.model import Scores
 from edgeret.planner.reranker import RerankParameters
-from edgeret.runtime.components import Components
+from edgeret.runtime.beside import Beside
+from edgeret.runtime.loaded import Loaded, load_bundle
+from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.calibration import Calibration
 from edgeret.types import Usage
+from edgeret_export.reference.components import Components
+from edgeret_export.reference.runtime import components_of, runtime_of
+from edgeret_export.reference.scoring.calibration import Calibration
 
 QUERY = "find my file and send a mail"
 ALWAYS = RerankParameters(weight=1.0, scale=1.0, ask_below=1.1)
@@ -60,9 +65,9 @@ class FakePlanner:
 def with_planner(
     bundle: Path, planner: Any, parameters: RerankParameters = ALWAYS, folder: Path | None = None
 ) -> Runtime:
-    components = edgeret.load(bundle).components
+    components = components_of(edgeret.load(bundle))
     # The tiny bundle is sure of everything; with these quantiles a coverage of 0.95 holds all candidates.
-    return Runtime(
+    return runtime_of(
         replace(
             components,
             planner=LazyPlanner(lambda: planner, "fake", folder),
@@ -72,11 +77,19 @@ def with_planner(
     )
 
 
+def planned(bundle: Path, planner: Any, parameters: RerankParameters = ALWAYS) -> Runtime:
+    """By the library, beside a planner."""
+    held = load_bundle(bundle, LoadOptions())
+    kept, options, before = attrgetter("_kept", "options", "beside")(held)
+    beside = Beside(before.encoder, LazyPlanner(lambda: planner, "fake"), parameters)
+    return Runtime(Loaded(kept, options, held.core, beside))
+
+
 def varied(runtime: Runtime, **components: Any) -> Runtime:
     """The same runtime but for some components; `tools` name only those that differ."""
     if "tools" in components:
-        components["tools"] = {**runtime.components.tools, **components["tools"]}
-    return Runtime(replace(runtime.components, **components))
+        components["tools"] = {**components_of(runtime).tools, **components["tools"]}
+    return runtime_of(replace(components_of(runtime), **components))
 
 
 def calibrated(components: Components, **values: Any) -> Calibration:

@@ -23,12 +23,12 @@ from unittest.mock import patch
 
 import edgeret
 from edgeret import END, Demonstration, Tool, read_demonstrations, read_tools
-from edgeret.runtime.components import fingerprint_of
 from edgeret.usage.read import read_log
 from edgeret.usage.report import summarise
 from edgeret_export import build
 from edgeret_export.cli import main as export
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import components_of
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop"
@@ -84,8 +84,8 @@ class Bench:
             build.build_bundle(
                 self._tools, demonstrations, self.folder / name, find_card(DEFAULT_ENCODER), self._recipe
             )
-        held = edgeret.load(self.folder / name, threads=1).components
-        encoder: Any = Remembering(held.encoder, fingerprint_of(held.manifest))
+        held = components_of(edgeret.load(self.folder / name, threads=1))
+        encoder: Any = Remembering(held.encoder, held.manifest.fingerprint)
         return edgeret.Runtime(replace(held, encoder=encoder))
 
 

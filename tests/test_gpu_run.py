@@ -14,6 +14,7 @@ from edgeret.encoders.onnx import OnnxEncoder
 from edgeret_bench.results.files import read_result
 from edgeret_bench.results.report import write_report
 from edgeret_bench.speed import latency, sweeps
+from edgeret_export.reference.runtime import components_of
 
 REQUESTS = (
     {"query": "find my file and mail it", "calls": [{"tool": "find_file"}, {"tool": "send_mail"}]},
@@ -140,7 +141,7 @@ def test_a_card_that_cannot_be_asked_is_named(tmp_path: Path, monkeypatch: pytes
 
 
 def test_binding_is_measured_where_there_is_something_to_bind(tiny_original: Path) -> None:
-    encoder = edgeret.load(tiny_original, providers=("CPUExecutionProvider",)).components.encoder
+    encoder = components_of(edgeret.load(tiny_original, providers=("CPUExecutionProvider",))).encoder
     assert gpu_run.binding(encoder, ["play a song"], 2) == {}
     assert isinstance(encoder, OnnxEncoder)
     encoder.bound = True  # the CPU provider takes bound inputs as well

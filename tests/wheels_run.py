@@ -44,10 +44,11 @@ DECIDE = """
 import json, platform, sys
 import edgeret
 from edgeret import kernel
+from edgeret_export.reference.runtime import components_of
 runtime = edgeret.load(sys.argv[1])
 with open(sys.argv[2], encoding="utf-8") as lines:
     found = [runtime.task(json.loads(line)["query"]).next() for line in lines]
-print(json.dumps({"machine": platform.machine(), "engine": runtime.components.encoder.engine,
+print(json.dumps({"machine": platform.machine(), "engine": components_of(runtime).encoder.engine,
                   "compiled": kernel.LIBRARY is not None, "decisions": [[d.tool, d.probability] for d in found]}))
 """
 

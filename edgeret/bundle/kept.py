@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from edgeret.bundle.folder import Folder, KeptFolder, in_folder
 from edgeret.bundle.layout import MAX_ROLE_BYTES, REBUILD, FileEntry, Manifest
-from edgeret.bundle.reader import Bundle, Wanted, manifest_of, open_bundle, prove, verified
+from edgeret.bundle.reader import Bundle, Wanted, open_bundle, prove, reading_manifest, verified
 
 if TYPE_CHECKING:
     from edgeret.bundle.signature_trust import Trusted
@@ -23,9 +23,10 @@ class KeptBundle:
     def __init__(self, path: Path, content_hash: str | None, trust: Trusted | Sequence[Trusted] | None = None) -> None:
         """`content_hash` and `trust` are those of `open_bundle`. Raises BundleError and InputError."""
         self.path = path
+        manifest_of = reading_manifest(path, content_hash, trust)
 
         def opened(folder: Folder) -> tuple[Manifest, Folder | None]:
-            manifest = manifest_of(folder, content_hash, trust)
+            manifest = manifest_of(folder)
             sizes = {entry.name: entry.size for entry in manifest.files if entry.role in MAX_ROLE_BYTES}
             return manifest, KeptFolder(folder, sizes, REBUILD) if os.name == "posix" else None
 

@@ -11,6 +11,7 @@ import msgpack
 from edgeret.bundle import roles
 from edgeret.bundle.codec import pack
 from edgeret.errors import BundleError
+from edgeret.fields import get
 from edgeret.records import dataclass
 
 MAGIC = "edgeret-bundle"
@@ -85,6 +86,11 @@ class Manifest:
     def file(self, role: str) -> FileEntry | None:
         """The file that plays `role`, or None."""
         return next((f for f in self.files if f.role == role), None)
+
+    @property
+    def fingerprint(self) -> str:
+        """The encoder's, which what was learned with it repeats. Raises BundleError where there is none."""
+        return str(get(get(self.info, roles.INFO_ENCODER, dict, "manifest"), "fingerprint", str, "manifest"))
 
 
 def encoder_fingerprint(spec: Mapping[str, Any], weights_sha256: str, tokenizer_sha256: str) -> str:

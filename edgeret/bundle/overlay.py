@@ -132,6 +132,12 @@ def is_unborn(data: bytes) -> bool:
     return MAGIC.startswith(data[: len(MAGIC)].rstrip(b"\0"))  # zeros: where the length came to the disk first
 
 
+def senseless(error: Exception, where: str) -> OverlayError:
+    """What to raise for a record that is refused as a bundle's would be."""
+    told = str(error).removeprefix(f"{where}: ").removesuffix("; build the bundle again")
+    return OverlayError(f"{where}: a record makes no sense: {told}; {MOVE_AWAY}")
+
+
 def scan(data: bytes, fingerprint: str, where: str, key: bytes | None = None) -> Contents:
     """What a file's bytes hold, up to the end of its last whole batch.
 

@@ -190,10 +190,13 @@ def verified(folder: Folder, path: Path, manifest: Manifest, only: Wanted) -> Bu
     return Bundle(path, manifest, contents, large, private)
 
 
-def manifest_of(folder: Folder, content_hash: str | None, trust: Trusted | Sequence[Trusted] | None = None) -> Manifest:
-    """The manifest of an open folder; `content_hash` and `trust` are those of `open_bundle`. Raises BundleError and
-    InputError."""
-    return _manifest(folder, wanted_hash(content_hash), signed=_signed(folder.path, trust))
+def reading_manifest(
+    path: str | Path, content_hash: str | None, trust: Trusted | Sequence[Trusted] | None = None
+) -> Callable[[Folder], Manifest]:
+    """What gives the manifest of a folder at `path` once that is open; `content_hash` and `trust` are those of
+    `open_bundle`, and read now. Raises BundleError and InputError."""
+    wanted, signed = wanted_hash(content_hash), _signed(path, trust)
+    return lambda folder: _manifest(folder, wanted, signed=signed)
 
 
 def verify_bundle(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle import roles
+from edgeret.bundle.codec import get_array
 from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.reader import Bundle, open_bundle, read_manifest, verify_bundle
 from edgeret.cli.doctor import examine, stored_arrays, stored_tools, stray_files, versions
@@ -32,7 +33,6 @@ from edgeret.fields import get, get_strings
 from edgeret.quoting import visible
 from edgeret.runtime.loading import load
 from edgeret.runtime.options import LOSS
-from edgeret.scoring.cascade import Thresholds
 from edgeret.terminal.console import MOST_CHARS, add_command, table
 from edgeret.types import Explanation
 
@@ -93,7 +93,7 @@ def _explained(folder: str, content_hash: str) -> list[Explanation]:
     it cannot run here."""
     try:
         runtime = load(folder, content_hash=content_hash)
-        shown = [exemplar.query for exemplar in runtime.components.exemplars.all[:EXPLAINED]]
+        shown = [exemplar.query for exemplar in runtime.loaded.exemplars.all[:EXPLAINED]]
         described = [tool.description for tool in runtime.tools.values() if tool.description.strip()]
         return [runtime.task(query).next().explain() for query in shown or described[:1]]
     except EdgeretError:
@@ -132,12 +132,14 @@ def _static_info(bundle: Bundle) -> Mapping[str, Any] | None:
     if part is None:
         return None
     where = f"{bundle.path} ({roles.INFO_CASCADE})"
-    thresholds = Thresholds.from_dict(get(part.manifest.info, roles.INFO_CASCADE, dict, where), where)
+    told = get(part.manifest.info, roles.INFO_CASCADE, dict, where)
+    losses = get_array(told, "losses", "<f4", (None,), where)
+    least = get_array(told, "least", "<f4", losses.shape, where)
     own = [entry for entry in part.manifest.files if entry.role in roles.PART_ROLES]
     return {
         "encoder": get(part.manifest.info, roles.INFO_ENCODER, dict, where),
         "size_mb": round(sum(entry.size for entry in own) / 1e6, 3),
-        "least_probability": {f"{loss:g}": thresholds.at(loss) for loss in thresholds.losses},
+        "least_probability": {f"{loss:g}": p for loss, p in zip(losses.tolist(), least.tolist(), strict=True)},
     }
 
 

@@ -335,8 +335,8 @@ def _prompt(arguments: argparse.Namespace) -> Mapping[str, Any]:
     runtime, task = _task(arguments)
     prompt = task.prompt(masking=arguments.masking, weighted=arguments.weighted, coverage=arguments.coverage)
     tokens = None
-    if runtime.components.planner.exists:
-        constant, variable = runtime.components.planner.get().count(prompt)
+    if runtime.loaded.planner.exists:
+        constant, variable = runtime.loaded.planner.get().count(prompt)
         tokens = {"constant": constant, "variable": variable}
     return {
         "masking": arguments.masking,

@@ -16,15 +16,10 @@ from edgeret.encoders.encoder_arrays import check_arrays
 from edgeret.encoders.variants import WEIGHT_BITS
 from edgeret.errors import BundleError, EdgeretError
 from edgeret.host import available_cpus, instruction_set
-from edgeret.kernel import LIBRARY
 from edgeret.planner.reranker import rerank
-from edgeret.runtime.components import Components
 from edgeret.runtime.golden import golden_checks, golden_queries
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.similar_words import table_of
 from edgeret.runtime.tool_set import load_tools
-from edgeret.runtime.word_table import WordTable, load_words, same
-from edgeret.scoring.index import CROSSOVER, hnsw_available
 from edgeret.telemetry import came_too_late
 from edgeret.types import Tool
 
@@ -47,16 +42,15 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         _check(
             "integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"
         ),
-        _tools(runtime.components.tools, runtime.components.words),
+        _tools(runtime.loaded.tools),
         *golden_checks(runtime),
-        _tokenizer(runtime.components),
         _instructions(runtime),
         _distributions(),
         _arithmetic(runtime),
         _telemetry(),
         _index(runtime),
         _decision(runtime),
-        *([_planner(runtime)] if runtime.components.planner.exists else []),
+        *([_planner(runtime)] if runtime.loaded.planner.exists else []),
     ]
     return {
         "ok": all(check["ok"] for check in checks),
@@ -85,19 +79,18 @@ def device(runtime: Runtime) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()}",
         "cpus": available_cpus(),
         "instruction_set": instruction_set(),
-        "threads": runtime.components.encoder.threads,
-        "engine": runtime.components.encoder.engine,
-        "providers": list(runtime.components.encoder.providers),
-        "providers_requested": list(runtime.components.encoder.requested),
+        "threads": runtime.encoder.threads,
+        "engine": runtime.encoder.engine,
+        "providers": list(runtime.encoder.providers),
+        "providers_requested": list(runtime.encoder.requested),
     }
 
 
 def stored_tools(path: Path, content_hash: str) -> dict[str, Any]:
     """A check that every tool of a bundle can be read; decisions read one when they need it."""
     try:
-        bundle = open_bundle(path, content_hash=content_hash, only=(roles.TOOLS, roles.WORDS, roles.INDEX))
-        tools = load_tools(bundle)
-        return _tools(tools, load_words(bundle, len(tools)))
+        bundle = open_bundle(path, content_hash=content_hash, only=(roles.TOOLS, roles.INDEX))
+        return _tools(load_tools(bundle))
     except BundleError as error:
         return _check("tools", False, str(error))
 
@@ -111,12 +104,8 @@ def stored_arrays(path: Path, content_hash: str) -> dict[str, Any]:
     return _check("encoder arrays", True, "the encoder's weights lie where the bundle says")
 
 
-def _tools(tools: Mapping[str, Tool], words: WordTable | None) -> dict[str, Any]:
+def _tools(tools: Mapping[str, Tool]) -> dict[str, Any]:
     found = list(tools.values())
-    if words is not None and not same(words, table_of(found)):
-        return _check(
-            "tools", False, "the words kept of the tools are not those of their texts; build the bundle again"
-        )
     return _check("tools", True, f"{len(found)} tools, each with a name, a description and a schema")
 
 
@@ -133,17 +122,8 @@ def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
     return {"name": name, "ok": ok, "detail": detail}
 
 
-def _tokenizer(components: Components) -> dict[str, Any]:
-    """A check of what no decision about printable ASCII may have needed yet."""
-    try:
-        _ = components.encoder.tokenizer.library
-    except BundleError as error:
-        return _check("tokenizer", False, str(error))
-    return _check("tokenizer", True, f"{components.encoder.tokenizer.size} tokens, read by the tokenizers library too")
-
-
 def _instructions(runtime: Runtime) -> dict[str, Any]:
-    spec, here = runtime.components.encoder.spec, instruction_set()
+    spec, here = runtime.loaded.spec, instruction_set()
     if WEIGHT_BITS.get(spec.instruction_set, WEIGHT_BITS[here]) == WEIGHT_BITS[here]:
         return _check("instruction set", True, f"{spec.precision} for {spec.instruction_set}, this CPU has {here}")
     detail = (
@@ -161,17 +141,7 @@ def _distributions() -> dict[str, Any]:
 
 
 def _arithmetic(runtime: Runtime) -> dict[str, Any]:
-    detail = "a step's is compiled"
-    if LIBRARY is None:
-        detail = (
-            "a step's is numpy's, and slower: no C compiler when this was built; take a wheel of this platform, or "
-            "build with EDGERET_TARGET=here, which fetches one"
-        )
-    if runtime.by_core:
-        detail += "; the C library decides"
-    else:
-        detail += f"; Python decides, and texts are encoded by {runtime.components.encoder.engine}"
-    return _check("arithmetic", True, detail)
+    return _check("arithmetic", True, f"the C library decides, texts are encoded by {runtime.encoder.engine}")
 
 
 def _telemetry() -> dict[str, Any]:
@@ -185,10 +155,7 @@ def _telemetry() -> dict[str, Any]:
 
 
 def _index(runtime: Runtime) -> dict[str, Any]:
-    detail = f"{runtime.components.index.kind} over {len(runtime.components.index.names)} tools"
-    if runtime.manifest.file(roles.HNSW) and len(runtime.components.index.names) >= CROSSOVER and not hnsw_available():
-        detail += "; the bundle's HNSW graph is not used. Install it with: pip install 'edgeret[hnsw]'"
-    return _check("index", True, detail)
+    return _check("index", True, f"{runtime.loaded.index_kind} over {len(runtime.tools)} tools")
 
 
 def _decision(runtime: Runtime) -> dict[str, Any]:
@@ -203,7 +170,7 @@ def _planner(runtime: Runtime) -> dict[str, Any]:
     """Whether the planner can be loaded and asked; the heads decide without it, but the bundle promised one."""
     task = runtime.task("find a file and send it")
     try:
-        planner, parameters = runtime.components.planner.get(), runtime.components.reranking
+        planner, parameters = runtime.loaded.planner.get(), runtime.loaded.reranking
         usage = rerank(planner, task.prompt(), task.candidates(4), parameters, alone=True)[1]
     except EdgeretError as error:
         return _check("planner", False, str(error))

@@ -11,10 +11,7 @@ from edgeret.bundle import roles
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.overlay_file import Overlay
 from edgeret.fields import get
-from edgeret.runtime.components import fingerprint_of
-from edgeret.runtime.learning import Learned
-from edgeret.runtime.tool_records import summed
-from edgeret.scoring.learner import Learner
+from edgeret.runtime.kept import plans_kept, summed
 
 
 def told(path: Path | None, manifest: Manifest, key: bytes | None = None) -> dict[str, Any] | None:
@@ -24,14 +21,13 @@ def told(path: Path | None, manifest: Manifest, key: bytes | None = None) -> dic
     where = str(path)
     spec = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
     dimension = get(spec, "dimension", int, where)
-    overlay = Overlay.open(path, fingerprint_of(manifest), manifest.content_hash, read_only=True, key=key)
-    learned = Learned(lambda: Learner(dimension))
-    learned.read(overlay)
+    overlay = Overlay.open(path, manifest.fingerprint, manifest.content_hash, read_only=True, key=key)
+    plans = plans_kept(overlay.records, dimension, where)
     return {
         "path": where,
         "size_bytes": overlay.size_bytes,
-        "plans": learned.count,
-        "plans_without_words": sum(plan.query is None for plan in learned.plans),
+        "plans": len(plans),
+        "plans_without_words": sum(plan.query is None for plan in plans),
         "tools": asdict(summed(overlay.records)),
         "recovered": overlay.recovered,
     }

@@ -11,18 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.reader import Bundle
+from edgeret.cli.drawn import GLOBAL, PADDING, Drawn, read_drawn
 from edgeret.cli.pages import render
 from edgeret.cli.tool_map import tool_map
-from edgeret.errors import BundleError
-from edgeret.scoring.graph import GLOBAL, PADDING, Graph, load_graph
-from edgeret.scoring.index import Index, load_index
 from edgeret.terminal.console import write_whole
-from edgeret.types import END, START, Explanation
+from edgeret.types import START, Explanation
 
 CLUSTERS, CHAINS, NEAREST = 40, 5, 3
 """Clusters listed, and of each its transitions and nearest tools."""
@@ -31,14 +28,7 @@ CLUSTERS, CHAINS, NEAREST = 40, 5, 3
 def draw(bundle: Bundle, target: Path, explained: Sequence[Explanation] = ()) -> None:
     """Writes the picture, with some decisions `explained`. Raises BundleError for a bundle that does not hang together,
     InputError if `target` cannot be written, MissingExtraError without jinja2."""
-    index = load_index(bundle, "exact")
-    graph = None if bundle.manifest.file(roles.GRAPH) is None else load_graph(bundle)
-    called: tuple[str, ...] = () if graph is None else graph.labels
-    transitions = np.empty((0, 4)) if graph is None else graph.transitions()
-    if graph is not None and (
-        not set(called) <= {*index.names, END} or graph.centroids.shape[1] != index.vectors.shape[1]
-    ):
-        raise BundleError(f"{bundle.path}: graph and index do not belong together; build the bundle again")
+    drawn = read_drawn(bundle)
     counts = bundle.manifest.info.get(roles.INFO_COUNTS)
     shown = counts.get("demonstrations") if isinstance(counts, dict) else None
     text = render(
@@ -46,11 +36,11 @@ def draw(bundle: Bundle, target: Path, explained: Sequence[Explanation] = ()) ->
         extra="html",
         needed_for="inspect --html",
         name=bundle.path.resolve().name,
-        facts=f"{len(index.names)} tools, {shown if isinstance(shown, int) else 'unknown'} demonstrations, "
+        facts=f"{len(drawn.names)} tools, {shown if isinstance(shown, int) else 'unknown'} demonstrations, "
         f"{clusters_told(bundle)} clusters, {bundle.size / 1e6:.1f} MB",
         content_hash=bundle.manifest.content_hash,
-        map=tool_map(called, index, transitions),
-        clusters=() if graph is None else cluster_rows(graph, index, transitions),
+        map=tool_map(drawn),
+        clusters=cluster_rows(drawn),
         explained=explained,
         files=[(f.name, f.role, f"{f.size / 1e6:.3f}", f.licence, f.source) for f in bundle.manifest.files],
     )
@@ -70,22 +60,23 @@ def clusters_told(bundle: Bundle) -> str:
     return str(total)
 
 
-def cluster_rows(graph: Graph, index: Index, transitions: NDArray[np.float64]) -> list[tuple[str, str, str]]:
+def cluster_rows(drawn: Drawn) -> list[tuple[str, str, str]]:
     """The clusters with the most observations: number, nearest tools, strongest transitions, all as text."""
+    transitions = drawn.transitions
     inside = transitions[transitions[:, 0] != GLOBAL]
-    weight = np.bincount(inside[:, 0].astype(np.intp), inside[:, 3], minlength=len(graph.centroids))
+    weight = np.bincount(inside[:, 0].astype(np.intp), inside[:, 3], minlength=len(drawn.centroids))
     rows = []
     for cluster in (-weight).argsort(kind="stable")[:CLUSTERS].tolist():
         own = inside[inside[:, 0] == cluster]
         strongest = own[(-own[:, 3]).argsort(kind="stable")][:CHAINS]
         chains = [
-            f"{_label(graph, int(before))} → {_label(graph, int(after))} ({count:.3g})"
+            f"{_label(drawn, int(before))} → {_label(drawn, int(after))} ({count:.3g})"
             for _, before, after, count in strongest.tolist()
         ]
-        near = (-index.similarities(graph.centroids[cluster])).argsort(kind="stable")[:NEAREST]
-        rows.append((f"{cluster} ({weight[cluster]:.3g})", ", ".join(index.names[i] for i in near), "; ".join(chains)))
+        near = (-drawn.vectors @ drawn.centroids[cluster]).argsort(kind="stable")[:NEAREST]
+        rows.append((f"{cluster} ({weight[cluster]:.3g})", ", ".join(drawn.names[i] for i in near), "; ".join(chains)))
     return rows
 
 
-def _label(graph: Graph, number: int) -> str:
-    return START if number == PADDING else graph.labels[number]
+def _label(drawn: Drawn, number: int) -> str:
+    return START if number == PADDING else drawn.labels[number]

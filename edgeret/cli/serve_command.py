@@ -28,9 +28,8 @@ from edgeret.cli.store_command import store_in
 from edgeret.cli.tokens import add_token_options, chosen_token
 from edgeret.errors import EdgeretError, InputError
 from edgeret.quoting import visible
-from edgeret.runtime.components import fingerprint_of
+from edgeret.runtime.kept import summed
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.tool_records import summed
 from edgeret.store.generation import Switched
 from edgeret.store.state import FILE
 from edgeret.store.tool_changes import FILE as TOOLS
@@ -190,7 +189,7 @@ def _from_tools(arguments: argparse.Namespace) -> Runtime:
 
 
 def _changed(runtime: Runtime, path: Path | None, key: bytes | None) -> Changes:
-    found = summed(() if path is None else read_overlay(path, fingerprint_of(runtime.manifest), key))
+    found = summed(() if path is None else read_overlay(path, runtime.manifest.fingerprint, key))
     sources = dict.fromkeys(found.added, "added") | dict.fromkeys(found.replaced, "replaced")
     return Changes(sources, list(found.removed))
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.cli.drawn import GLOBAL, PADDING, Drawn
 from edgeret.records import dataclass
-from edgeret.scoring.graph import GLOBAL, PADDING
-from edgeret.scoring.index import Index
 from edgeret.types import END
 
 WIDTH, HEIGHT, MARGIN = 960, 640, 60
@@ -104,8 +103,9 @@ class ToolMap:
     font: int = FONT
 
 
-def tool_map(called: Sequence[str], index: Index, transitions: NDArray[np.float64]) -> ToolMap:
-    """The map, with the strongest `transitions` (`Graph.transitions`) among all demonstrations."""
+def tool_map(drawn: Drawn) -> ToolMap:
+    """The map, with the strongest transitions among all demonstrations."""
+    index, called, transitions = drawn, drawn.labels, drawn.transitions
     group, middles = grouped(index.vectors)
     flat = apart(project(index.vectors)).tolist()
     known = set(called)

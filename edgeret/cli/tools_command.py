@@ -18,9 +18,8 @@ from edgeret.cli.options import (
     read_shown,
 )
 from edgeret.errors import InputError
-from edgeret.runtime.components import fingerprint_of
+from edgeret.runtime.kept import summed
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.tool_records import summed
 from edgeret.terminal.console import add_command, table, warn
 from edgeret.types import Tool
 
@@ -53,7 +52,7 @@ def add_tools_command(commands: Any) -> None:
 
 def _list(arguments: argparse.Namespace) -> Mapping[str, Any]:
     runtime, path = load_runtime(arguments), chosen_overlay(arguments)
-    records = () if path is None else read_overlay(path, fingerprint_of(runtime.manifest), chosen_key(arguments))
+    records = () if path is None else read_overlay(path, runtime.manifest.fingerprint, chosen_key(arguments))
     changes = summed(records)
     sources = dict.fromkeys(changes.added, "added") | dict.fromkeys(changes.replaced, "replaced")
     tools = [

@@ -195,6 +195,7 @@ _TAKES: dict[str, tuple[Any, ...]] = {
     "with_tools": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "tool_vectors": (HANDLE, c.c_uint32, c.c_void_p, c.c_void_p, c.c_void_p),
     "encode": (HANDLE, Text, c.c_void_p, c.c_size_t, c.c_void_p),
+    "encode_tool": (HANDLE, Text, c.c_void_p, c.c_size_t, c.c_void_p),
     "begin": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p),
     "next": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "conformal": (HANDLE, c.c_double, c.c_void_p, c.c_void_p, c.c_void_p),
@@ -279,3 +280,13 @@ def load_library() -> Library | None:
 
 
 LIBRARY = load_library()
+
+
+def the_library() -> Library:
+    """What decides. Raises EdgeretError where it is not there."""
+    if LIBRARY is None:
+        raise EdgeretError(
+            "the library that decides is not built, or is another version's; take a wheel of this platform, or install "
+            "from source with a C compiler, or with EDGERET_TARGET=here, which fetches one"
+        )
+    return LIBRARY

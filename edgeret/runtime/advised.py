@@ -27,11 +27,16 @@ if TYPE_CHECKING:
     from edgeret.planner.model import Planner
 
 
-def decide(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
-    """What comes next under the policies "auto" and "planner", as `Task.next` describes it. Raises as it does."""
-    return (
-        _by_planner(request, history, options) if options.policy == "planner" else _advised(request, history, options)
-    )
+class AdvisedRequest(CoreRequest):
+    """A request that a planner is asked about, too. Not shared between threads."""
+
+    __slots__ = ()
+
+    def decide(self, history: History, options: DecideOptions) -> Decision:
+        """What comes next, as `Task.next` describes it. Raises as it does."""
+        if options.policy == "heads":
+            return super().decide(history, options)
+        return (_by_planner if options.policy == "planner" else _advised)(self, history, options)
 
 
 def _advised(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
@@ -77,8 +82,6 @@ def _advised(request: CoreRequest, history: History, options: DecideOptions) -> 
 def _by_planner(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
     """The planner's word alone, among the mask (hard) or all candidates."""
     loaded, masking, coverage = request.loaded, options.prompt.masking, options.prompt.coverage
-    if not loaded.planner.exists and not history.blocked:
-        loaded.planner.get()  # says that there is none
     step = request.step(options, own=True)
     if step.reason == library.ALL_FAILED:
         return request.told(step, history, options)

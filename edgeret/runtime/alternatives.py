@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from edgeret.errors import BundleError
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import forms
 from edgeret.planner.exemplars import Exemplars
+from edgeret.runtime.learned_plan import LearnedPlan
 from edgeret.types import END, Alternative, Candidate, Decision, Tool
-
-if TYPE_CHECKING:
-    from edgeret.runtime.core_learned import CoreLearned
-    from edgeret.runtime.learning import Learned
 
 MOST = 3
 """Alternatives: nobody is asked to choose between more."""
@@ -30,12 +27,24 @@ SHORT = 80
 """Characters of an example at most."""
 
 
+class Plans(Protocol):
+    """What was learned."""
+
+    @property
+    def count(self) -> int:
+        """How many plans are stored."""
+
+    @property
+    def plans(self) -> Sequence[LearnedPlan]:
+        """Those."""
+
+
 def alternatives(
     decision: Decision,
     listed: Callable[[int], Sequence[Candidate]],
     tools: Mapping[str, Tool],
     exemplars: Exemplars,
-    learned: Learned | CoreLearned,
+    learned: Plans,
 ) -> tuple[Alternative, ...]:
     """As `Decision.alternatives`, however many candidates the decision has: `listed` gives so many as there were. The
     examples of requests are those of `exemplars` and of what was `learned`."""
@@ -97,7 +106,7 @@ def _stems(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def example(tool: str, own: Sequence[str], exemplars: Exemplars, learned: Learned | CoreLearned) -> str | None:
+def example(tool: str, own: Sequence[str], exemplars: Exemplars, learned: Plans) -> str | None:
     """A short request that is known to call this tool alone, or first: one of three words or more before shorter ones,
     which tell little, and with words of its `own` before others."""
     shown = []

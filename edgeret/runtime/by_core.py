@@ -17,13 +17,14 @@ from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.handed import needed, replay
 from edgeret.runtime.history import History
+from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import MAX_ASKED, DecideOptions
 from edgeret.runtime.ranking import Ranking
 from edgeret.runtime.reasons import BESIDE_TURNS, BY_TOOLS, LEARNED, NONE_FITS, SURE, UNDEMONSTRATED, listed
 from edgeret.runtime.recalled import Asked, Recalled
 from edgeret.runtime.saved import check_choosable
-from edgeret.types import END, Candidate, Decision
+from edgeret.types import END, Candidate, Decision, Hit
 
 _NAMES = {
     library.HEAD: "head",
@@ -37,7 +38,7 @@ _NAMES = {
 class CoreRequest:
     """A query, read once by the library. Not shared between threads."""
 
-    __slots__ = ("__weakref__", "_asked", "_encoded", "_known", "_stages", "_task", "_teacher")
+    __slots__ = ("__weakref__", "_asked", "_encoded", "_known", "_learned", "_stages", "_task")
 
     def __init__(
         self,
@@ -50,17 +51,15 @@ class CoreRequest:
         """`tools` are those that may be chosen, None for all; `earlier` is what came before, None for a request that
         stands alone. Raises InputError and BundleError."""
         model, numbers = loaded.core, None
-        assert model is not None
         if tools is not None:
             check_choosable(tools, loaded.tools)
             numbers = loaded.numbers_of(tools)
         self._asked, self._stages = Asked(loaded, query, tools, earlier), model.stages
         self._encoded: EncodedQuery | None = None
-        self._teacher = loaded.teacher
-        self._known, learner = None, None
-        if self._teacher is not None:
-            self._known, learner = self._teacher.known, self._teacher.learner.handle
-        self._task: Task = model.begin(query, numbers, learner, None if earlier is None else earlier.named)
+        self._learned = learned = loaded.learned
+        self._known = learned.known
+        named = None if earlier is None else earlier.named
+        self._task: Task = model.begin(query, numbers, learned.learner.handle, named)
         if history.calls or history.failures:
             replay(self._task, history)
 
@@ -69,8 +68,27 @@ class CoreRequest:
         """The library's, which is told of all that happens."""
         return self._task
 
-    def fork(self) -> CoreRequest:
-        """Another one that goes on from here."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is decided between, by number: all tools, and the end."""
+        return self._asked.loaded.candidates
+
+    def decide(self, history: History, options: DecideOptions) -> Decision:
+        """What comes next, as `Task.next` describes it. Raises as it does."""
+        asks, planner = options.policy == "planner", self._asked.loaded.planner
+        if asks and not history.blocked:
+            planner.get()  # says that there is none
+        step = self.step(options, own=asks)
+        if asks and step.reason != library.ALL_FAILED:
+            planner.get()
+        return self.told(step, history, options)
+
+    def learn(self, origin: Origin, keep_words: bool) -> None:
+        """Has the runtime learn that the calls made solve the query. Raises OverlayError."""
+        self._learned.learn(self._task, origin, keep_words)
+
+    def fork(self, history: History) -> CoreRequest:
+        """Another one that goes on from here, with a history of its own."""
         other: CoreRequest = copy.copy(self)
         other._task = self._task.fork()
         return other
@@ -94,8 +112,7 @@ class CoreRequest:
 
     def step(self, options: DecideOptions, own: bool = False) -> Step:
         """What comes next, in numbers; with `own` by the bundle's own encoder in any case, and from then on."""
-        if (teacher := self._teacher) is not None:
-            self._known = teacher.known
+        self._known = self._learned.known
         least, risk = needed(options, self._asked.loaded.risk)
         return self._task.next(options.policy != "auto", least, risk, own)
 
@@ -120,9 +137,25 @@ class CoreRequest:
         """The first `k` candidates (None: all) by these probabilities, without those that may not be chosen."""
         return self._asked.ranked(values, k, history)
 
+    def both(self, k: int, history: History) -> list[Hit]:
+        """As `Task.ranked`."""
+        from edgeret.runtime.mixed import mixed
+        from edgeret.runtime.searching import finder_of
+
+        asked, step = self._asked, self.by_own()
+        listed = self.ranked(step.values, None, history)
+        first = listed[0].tool if self.is_known(step) and listed else None
+        found = finder_of(asked.loaded, self._task).hybrid(asked.query, len(asked.loaded.tools))
+        return mixed([hit for hit in found if asked.tools is None or hit.tool in asked.tools], dict(listed), first)[:k]
+
     def mask(self, values: NDArray[np.float32], history: History, coverage: float) -> tuple[Candidate, ...]:
         """The conformal set of the step that was decided last, with its probabilities, at most MAX_ASKED of it."""
         return self.ranked(values, min(MAX_ASKED, self._task.conformal(coverage)), history)
+
+    def conformal(self, history: History, coverage: float) -> tuple[Candidate, ...]:
+        """As `Task.conformal_set`."""
+        values = self.probabilities()
+        return self.ranked(values, self._task.conformal(coverage), history)
 
     def answer_with(self, tool: str, options: DecideOptions) -> tuple[float, bool]:
         """What an answer with this candidate needs, and whether the request names it."""
@@ -149,7 +182,7 @@ class CoreRequest:
             step.confirm == 1,
             () if step.best >= 0 or alone or not history.calls else self._task.left_aside(),
             why,
-            () if (beside := asked.loaded.beside) is None else beside.degraded,
+            asked.loaded.beside.degraded,
         )
 
 

@@ -103,7 +103,7 @@ def _restored(value: Mapping[str, Any], loaded: Loaded) -> list[tuple[str, Histo
     found = []
     for number, turn in enumerate(value["turns"], 1):
         try:
-            found.append(restore(turn, loaded.tools, loaded.number))
+            found.append(restore(turn, loaded.tools))
         except InputError as error:
             raise InputError(f"{_WHERE}, turn {number}: {error}") from None
     return found

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.core.model import Model, Task
-from edgeret.encoders.base import EncodedQuery, Encoder, EncoderSpec, segment_means
+from edgeret.encoders.base import EncodedQuery, EncoderSpec, segment_means
 from edgeret.types import SEGMENTS
 
 
 class CoreEncoder:
     """Texts to vectors by the library. Immutable and thread-safe."""
 
-    def __init__(self, model: Model, spec: EncoderSpec, other: Callable[[], Encoder]) -> None:
-        """`spec` is what the bundle says of its encoder, `other` gives what encodes tools."""
-        self._model, self.spec, self._other = model, spec, other
+    def __init__(self, model: Model, spec: EncoderSpec) -> None:
+        """`spec` is what the bundle says of its encoder."""
+        self._model, self.spec = model, spec
 
     def encode_query(self, text: str) -> EncodedQuery:
         """Everything about a query that reading it needs. Raises InputError and BundleError."""
@@ -35,6 +35,4 @@ class CoreEncoder:
 
     def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of tool texts, float32 (texts, dimension); a bundle has those of its own."""
-        if self.spec.tool_prefix == self.spec.query_prefix:
-            return np.stack([self._model.encode(text) for text in texts])
-        return self._other().encode_tools(texts)
+        return np.stack([self._model.encode_tool(text) for text in texts])

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from weakref import ref
 
 from edgeret.core.learner import Learner, open_learner
@@ -20,9 +20,6 @@ from edgeret.runtime.learn_report import LearnReport
 from edgeret.runtime.learned_plan import LearnedPlan, Origin
 from edgeret.types import Call
 from edgeret.usage.observer import Observers
-
-if TYPE_CHECKING:
-    from edgeret.runtime.learning import Learned
 
 WAIT_S = 10.0
 """How long another process may take to write. It holds the file for some milliseconds a plan."""
@@ -38,12 +35,11 @@ _NOBODY, _MOST_ID = -1, 2**53  # the id of no plan, and what all ids are below
 class Known:
     """What was learned when a decision was made, for whoever tells of it. It costs nothing before more is learned."""
 
-    __slots__ = ("__weakref__", "_kept", "_live", "_view")
+    __slots__ = ("__weakref__", "_kept", "_live")
 
     def __init__(self, live: Learner) -> None:
         self._live = live
         self._kept: Learner | None = None
-        self._view: Learned | None = None
 
     @property
     def learner(self) -> Learner:
@@ -52,13 +48,6 @@ class Known:
             copied = self._live.copy()
             self._kept = self._kept or copied  # meanwhile somebody may have begun to learn, who keeps it first
         return self._kept
-
-    def view(self, made: Callable[[Learner], Learned]) -> Learned:
-        """The same as Python has it, for questions that only Python answers: `made` of a learner when somebody asks
-        first."""
-        if self._view is None:
-            self._view = made(self.learner)
-        return self._view
 
     def let_go(self) -> None:
         """Goes by what is known now, from now on."""

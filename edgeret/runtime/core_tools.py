@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
@@ -62,3 +63,8 @@ class CoreTools(Mapping[str, Tool]):
         except InputError as error:
             raise BundleError(f"{error}; build the bundle again") from None
         return tool
+
+
+def written(tools: Sequence[Tool]) -> list[str]:
+    """As the library takes them."""
+    return [json.dumps(tool.to_dict(), ensure_ascii=False, separators=(",", ":")) for tool in tools]

@@ -9,20 +9,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
-from edgeret.encoders.base import MIN_COSINE, EncoderSpec
+from edgeret.encoders.base import MIN_COSINE
 from edgeret.errors import BundleError, EdgeretError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.inputs.query import check_query
 from edgeret.quoting import quoted
 from edgeret.records import dataclass
-from edgeret.runtime.loaded import Loaded, load_bundle
+from edgeret.runtime.learned_plan import MAX_CALLS
+from edgeret.runtime.loaded import load_bundle
 from edgeret.runtime.options import Profile
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.memory import MAX_CALLS
 from edgeret.types import END
 
 MAX_GOLDEN = 16
@@ -60,11 +59,7 @@ def stages(runtime: Runtime) -> list[tuple[str, Runtime]]:
     is behind a check's name where it is not the bundle's own. Raises as loading does, should the folder hold another
     bundle by now."""
     loaded = runtime.loaded.whole or runtime.loaded
-    if loaded.options is None:
-        held = loaded.components
-        first = [] if held.cascade is None else [(", table", Runtime(held.cascade.components))]
-        return [("", Runtime(replace(held, cascade=None))), *first]
-    two = loaded.components.cascade is not None if loaded.core is None else loaded.core.stages > 1
+    two = loaded.core.stages > 1
     profiles: Sequence[tuple[str, Profile]] = (
         (("", "full"), (", table", "tiny")) if two else (("", loaded.options.profile),)
     )
@@ -101,9 +96,9 @@ def golden_cosines(runtime: Runtime) -> list[float]:
     if not queries:
         return []
     where = f"{runtime.path} (golden)"
-    shape = (len(queries), _spec(runtime.loaded).dimension)
+    shape = (len(queries), runtime.loaded.spec.dimension)
     vectors = get_array(get(runtime.manifest.info, roles.INFO_GOLDEN, dict, where), "vectors", "<f4", shape, where)
-    return [float(_encode(runtime.loaded, q) @ v) for q, v in zip(queries, vectors, strict=True)]
+    return [float(runtime.loaded.core.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
 
 
 def golden_decisions(runtime: Runtime) -> tuple[GoldenDecision, ...]:
@@ -114,16 +109,6 @@ def golden_decisions(runtime: Runtime) -> tuple[GoldenDecision, ...]:
     listed = get(runtime.manifest.info, roles.INFO_DECISIONS, list, where)
     _check_count(len(listed), "decisions", where)
     return tuple(_decision(value, where) for value in listed)
-
-
-def _spec(loaded: Loaded) -> EncoderSpec:
-    """Of what reads texts."""
-    beside = loaded.runs_beside
-    return loaded.core_encoder.spec if beside is None else beside.spec
-
-
-def _encode(loaded: Loaded, query: str) -> NDArray[np.float32]:
-    return loaded.components.encoder.encode(query) if loaded.core is None else loaded.core.encode(query)
 
 
 def decide_again(runtime: Runtime, query: str, history: Sequence[str]) -> tuple[GoldenDecision, float]:
@@ -139,7 +124,7 @@ def _vectors(name: str, runtime: Runtime, cosines: Sequence[float]) -> dict[str,
         return _check(name, True, "none in this bundle, so there is nothing to compare with")
     told = get(get(runtime.manifest.info, roles.INFO_ENCODER, dict, name), "spec", dict, name)
     # What runs may be a variant; its vectors can be no nearer to the golden ones than both graphs are to the original.
-    floor = min(MIN_COSINE[_spec(runtime.loaded).precision], MIN_COSINE[get(told, "precision", str, name)])
+    floor = min(MIN_COSINE[runtime.loaded.spec.precision], MIN_COSINE[get(told, "precision", str, name)])
     worst = min(cosines)
     detail = f"cosine to the build host's vectors at least {worst:.5f} over {len(cosines)} queries, {floor} needed"
     if not worst >= floor:

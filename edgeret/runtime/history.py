@@ -23,7 +23,7 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclass(slots=True)
 class History:
-    """The calls so far, the number of each one's label (UNKNOWN where it has none), and the failures, in order.
+    """The calls so far and the failures, in order.
 
     `now` is what days such as "tomorrow" are counted from, None where nobody told.
 
@@ -31,7 +31,6 @@ class History:
     """
 
     calls: list[Call] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     now: datetime | None = None
 
@@ -52,12 +51,11 @@ class History:
             told.append(f"{len(reasons) - _MOST_EXPLAINED} more were left out, which failed too")
         return "; ".join(told)
 
-    def add(self, call: Call, number: int) -> None:
-        """Adds a call and the number of its label. Raises InputError for more than MAX_CALLS."""
+    def add(self, call: Call) -> None:
+        """Adds a call. Raises InputError for more than MAX_CALLS."""
         if len(self.calls) == MAX_CALLS:
             raise InputError(f"{MAX_CALLS} calls were made already, more than any plan has; open a new task")
         self.calls.append(call)
-        self.numbers.append(number)
 
     def fail(self, failure: Failure) -> None:
         """Adds a failure. Raises InputError for more than MAX_CALLS."""
@@ -79,12 +77,11 @@ class History:
             return self.failures.pop()
         if not self.calls:
             raise InputError("nothing to undo: no call was made, and no tool failed")
-        self.numbers.pop()
         return self.calls.pop()
 
     def copy(self) -> History:
         """Another history with the same calls and failures."""
-        return History(self.calls.copy(), self.numbers.copy(), self.failures.copy(), self.now)
+        return History(self.calls.copy(), self.failures.copy(), self.now)
 
     def _open(self) -> dict[str, str]:
         """Why each blocked tool failed, the last time that it did."""

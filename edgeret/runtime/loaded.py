@@ -1,16 +1,14 @@
-"""What a bundle was loaded into: the C library's model at once, where it can decide, and Python's own components with
-the first question that only these answer. Decides nothing."""
+"""What a bundle was loaded into: the C library's model, and what of the bundle Python reads beside it. Decides
+nothing."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
-from functools import cached_property, partial
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import proxy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +17,15 @@ from edgeret.bundle import roles
 from edgeret.bundle.kept import KeptBundle
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle
-from edgeret.core.learner import Learner as CoreLearner
-from edgeret.core.library import LIBRARY, Library
+from edgeret.core.library import the_library
 from edgeret.core.model import Model, load_model
 from edgeret.core.outside import Outside
 from edgeret.encoders.base import SHARED_BY, Encoder, EncoderSpec
 from edgeret.encoders.languages import read_languages
-from edgeret.errors import EdgeretError
+from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
-from edgeret.host import forks, thread_budget
+from edgeret.host import forks, instruction_set, thread_budget
+from edgeret.inputs.demonstrations import Demonstration
 from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
@@ -35,151 +33,126 @@ from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.beside import Beside, load_beside
 from edgeret.runtime.core_encoder import CoreEncoder
 from edgeret.runtime.core_learned import CoreLearned
-from edgeret.runtime.core_tools import CoreTools
+from edgeret.runtime.core_tools import CoreTools, written
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.process import check_process, checked
-from edgeret.types import END, Tool
+from edgeret.runtime.tool_checks import check_change, unlike
+from edgeret.types import CROSSOVER, END, EncoderInfo, Tool
 from edgeret.usage.observer import Observers
 
 if TYPE_CHECKING:
     from edgeret.runtime.argument_role import StoredArguments
-    from edgeret.runtime.cascade import FirstStage
-    from edgeret.runtime.components import Components
-    from edgeret.runtime.decide import Decider
-    from edgeret.runtime.learning import Learned
     from edgeret.runtime.needs import Needs
-    from edgeret.runtime.scorer import Scorer
-    from edgeret.scoring.learner import Learner
-
-UNKNOWN = -1
-"""The number of a label before anybody asks which it is."""
 
 
 class Loaded:
-    """A bundle, for a runtime and its tasks. Thread-safe.
+    """A bundle, for a runtime and its tasks. Thread-safe."""
 
-    `core` decides. Where it is None, Python's `components` do.
-    """
+    request: Any = None
+    """What makes a `CoreRequest` of a question; where it is None, the library does."""
+    finder: Any = None
+    """And what ranks tools for a search, `edgeret.strategies.base.Finder`."""
 
     def __init__(
         self,
-        path: Path,
-        make: Callable[[], Components],
-        learned: Learned | CoreLearned | None = None,
-        core: Model | None = None,
-        kept: KeptBundle | None = None,
-        options: LoadOptions | None = None,
-        beside: Beside | None = None,
+        kept: KeptBundle,
+        options: LoadOptions,
+        core: Model,
+        beside: Beside,
+        learned: CoreLearned | None = None,
     ) -> None:
-        """`make` loads the components, once; a `core` comes with the bundle, `kept` open, with its `options`, and with
-        what Python runs `beside` it."""
-        self.path, self.core = path, core
-        self.risk, self._make, self._kept = None if options is None else options.risk, make, kept
-        self.options, self.beside = options, beside
+        """A bundle that is `kept` open, with the `options` that it was loaded with, the `core` that decides, and what
+        Python runs `beside` it."""
+        self.path, self.core, self.options, self.beside = kept.path, core, options, beside
+        self.risk, self._kept = options.risk, kept
         # Of a bundle with two encoders the small one alone.
-        tiny = options is not None and options.profile == "tiny"
-        self._part_alone = tiny and kept is not None and kept.manifest.file(roles.TABLE) is None
+        self._part_alone = options.profile == "tiny" and kept.manifest.file(roles.TABLE) is None
         self._forked = forks()
-        # Where Python decides it learns, too, and goes on with what was learned elsewhere.
-        self._learned = learned.known.view(self._view) if core is None and isinstance(learned, CoreLearned) else learned
+        self._learned = learned
         self._observers: Observers | None = None
         self._lock = threading.RLock()
-        self._components: Components | None = None
-        self._scorer: Scorer | None = None
         # Which one this was made of by changing tools, and whether nothing demonstrated is left.
         self.whole: Loaded | None = None
         self.alone = False
 
     @property
-    def components(self) -> Components:
-        """What Python decides with. Raises as loading does, should the files have changed since."""
-        if self._components is None:
-            with self._lock:
-                if self._components is None:
-                    self._components = self._make()
-        return self._components
-
-    @property
-    def bundle_hash(self) -> str | None:
-        """The content hash of the folder's bundle, also where a part of it is loaded alone; None if nobody asked."""
-        return None if self._kept is None else self._kept.manifest.content_hash
+    def bundle_hash(self) -> str:
+        """The content hash of the folder's bundle, also where a part of it is loaded alone."""
+        return self._kept.manifest.content_hash
 
     @cached_property
     def manifest(self) -> Manifest:
         """The table of contents of what decides: the bundle's, or its part's where that is loaded alone."""
-        if self._kept is None:
-            return self.components.manifest
         manifest = self._kept.manifest
         part = Bundle(self.path, manifest, {}, {}, {}).part(roles.STATIC) if self._part_alone else None
         return manifest if part is None else part.manifest
 
     @property
-    def learned(self) -> Learned | CoreLearned:
+    def learned(self) -> CoreLearned:
         """What was learned; shared by all generations of tools."""
         if self._learned is None:
             with self._lock:
                 if self._learned is None:
-                    made = self.learning(None, None)
+                    made = CoreLearned(self.core)
                     made.observers = self._observers
                     self._learned = made
         return self._learned
-
-    def learning(self, overlay: Path | None, key: bytes | None) -> Learned | CoreLearned:
-        """What learns and goes on where an overlay left off, bound to `key`; None keeps nothing. Raises
-        OverlayError."""
-        if self.core is not None:
-            return CoreLearned(self.core, overlay, key)
-        from edgeret.runtime.learning import Learned
-        from edgeret.runtime.overlays import opening
-
-        return Learned(self.learner, None if overlay is None else opening(overlay, self.manifest, key))
-
-    def _view(self, learner: CoreLearner) -> Learned:
-        from edgeret.runtime.learning import Learned
-        from edgeret.runtime.overlays import of_bytes
-
-        made = Learned(self.learner)  # what the library's learner learned as Python has it
-        made.read(of_bytes(bytes(learner), str(self.manifest.info[roles.INFO_ENCODER]["fingerprint"])))
-        return made
-
-    @property
-    def teacher(self) -> CoreLearned | None:
-        """What was learned, where the library learns."""
-        learned = self.learned
-        return learned if isinstance(learned, CoreLearned) else None
-
-    def learner(self) -> Learner:
-        """What learns, and has learned nothing."""
-        from edgeret.runtime.components import learner_for
-
-        return learner_for(self.components)()
-
-    def sharing(self, learned: Learned | CoreLearned) -> Loaded:
-        """The same, with what was learned elsewhere."""
-        kept = self._kept, self.options, self.beside
-        other = Loaded(self.path, lambda: self.components, learned, self.core, *kept)
-        other.whole, other.alone, other.tools = self.whole, self.alone, self.tools
-        return other
-
-    def with_model(
-        self, model: Model, known: Mapping[str, Tool], alone: bool, learned: Learned | CoreLearned | None
-    ) -> Loaded:
-        """The bundle with other tools, as a model has them that was made of its own."""
-        whole, tools = self.whole or self, CoreTools(model, str(self.path), known)
-
-        def make() -> Components:
-            from edgeret.runtime.tool_changes import like
-
-            return like(whole.components, model, tools, alone)
-
-        other = Loaded(self.path, make, learned, model, self._kept, self.options, self.beside)
-        other.whole, other.alone, other.tools = whole, alone, tools
-        return other
 
     @property
     def anything_learned(self) -> bool:
         """Whether any plan is stored."""
         return self._learned is not None and self._learned.count > 0
+
+    def sharing(self, learned: CoreLearned) -> Loaded:
+        """The same, with what was learned elsewhere."""
+        other = Loaded(self._kept, self.options, self.core, self.beside, learned)
+        other.whole, other.alone, other.tools = self.whole, self.alone, self.tools
+        return other
+
+    def changed(self, add: Sequence[Tool], remove: Collection[str], substitute: Sequence[Tool]) -> Loaded:
+        """The same with usable tools, as `unlike` gives them, added, removed and replaced by others of the same name;
+        what was learned is shared. Raises InputError."""
+        check_change(self.tools, add, remove, substitute)
+        model = self.core.with_tools(written(add), list(remove), written(substitute))
+        assert isinstance(self.tools, CoreTools)
+        known = {name: tool for name, tool in self.tools.known().items() if name not in remove}
+        known.update((tool.name, tool) for tool in (*add, *substitute))
+        return self._with_model(model, known, self.alone, self.learned)
+
+    def instead(self, tools: Sequence[Tool]) -> Loaded:
+        """The encoder and the prior for other tools altogether, which are encoded now. Raises InputError."""
+        tools, _ = unlike({}, tools, (), ())
+        check_change({}, tools, (), ())
+        model = self.core.with_tools(written(tools), self.core.names(), (), alone=True)
+        return self._with_model(model, {tool.name: tool for tool in tools}, True, None)
+
+    def going_on(self, overlay: Path, key: bytes | None) -> Loaded:
+        """The same with the tools that an overlay holds, and with what was learned. Raises OverlayError."""
+        learned = CoreLearned(self.core, overlay, key)
+        model = learned.learner.model()
+        same = self.core.handle.value == model.handle.value
+        found = self.sharing(learned) if same else self._with_model(model, {}, self.alone, learned)
+        learned.kept = found.tools
+        return found
+
+    def keep(self, after: Loaded, add: Sequence[Tool], remove: Collection[str], substitute: Sequence[Tool]) -> None:
+        """Has the overlay keep the change of tools that made another one of this. Raises InputError if there is none or
+        it holds other tools, and OverlayError."""
+        change = written(add), list(remove), written(substitute)
+        self.learned.keep((self.tools, self.core), (after.tools, after.core), *change)
+
+    def learn(self, demonstration: Demonstration, keep_words: bool) -> None:
+        """Learns that a demonstration's calls, of tools that are here, solve its query. Raises OverlayError."""
+        task = self.core.begin(demonstration.query, None, self.learned.learner.handle)
+        for call in demonstration.calls:
+            task.call(call.tool)
+        self.learned.learn(task, "demonstration", keep_words)
+
+    def _with_model(self, model: Model, known: Mapping[str, Tool], alone: bool, learned: CoreLearned | None) -> Loaded:
+        other = Loaded(self._kept, self.options, model, self.beside, learned)
+        other.whole, other.alone = self.whole or self, alone
+        other.tools = CoreTools(model, str(self.path), known)
+        return other
 
     @property
     def observers(self) -> Observers | None:
@@ -194,92 +167,74 @@ class Loaded:
             else:
                 self._learned.observers = observers
 
-    @property
-    def by_core(self) -> Model | None:
-        """What decides now, if it is the library: it knows what was learned."""
-        return self.core if self._learned is None or isinstance(self._learned, CoreLearned) else None
-
-    @property
-    def scorer(self) -> Scorer:
-        """What Python reads requests with, by what is learned now."""
-        learned = self.learned
-        view = learned.known.view(self._view) if isinstance(learned, CoreLearned) else learned
-        with self._lock:
-            if self._scorer is None:
-                from edgeret.runtime.scorer import Scorer
-
-                self._scorer = Scorer(self.components, view)
-            elif self._scorer.learned is not view:
-                self._scorer = self._scorer.taught(view)
-            return self._scorer
-
-    @cached_property
-    def decider(self) -> Decider:
-        """What decides in Python."""
-        from edgeret.runtime.decide import Decider
-
-        return Decider(self.components)
-
-    @cached_property
-    def first(self) -> FirstStage | None:
-        """What decides there without the full encoder."""
-        from edgeret.runtime.cascade import FirstStage
-
-        cascade = self.components.cascade
-        return None if cascade is None else FirstStage(cascade, self.scorer, self.decider)
-
     @cached_property
     def tools(self) -> Mapping[str, Tool]:
         """The tools by name, in the index's order."""
-        return self.components.tools if self.core is None else CoreTools(self.core, str(self.path))
+        return CoreTools(self.core, str(self.path))
+
+    @property
+    def planner(self) -> LazyPlanner:
+        """The planner, or the lack of one."""
+        return self.beside.planner
+
+    @property
+    def reranking(self) -> RerankParameters:
+        """What the planner's word is worth."""
+        return self.beside.reranking
 
     @property
     def asks(self) -> bool:
         """Whether a planner is there that proved worth to be asked for arguments."""
         return self.planner.exists and self.reranking.filling > 0.0
 
-    @cached_property
-    def planner(self) -> LazyPlanner:
-        """The planner, or the lack of one."""
-        return self.components.planner if self.beside is None else self.beside.planner
-
-    @cached_property
-    def reranking(self) -> RerankParameters:
-        """What the planner's word is worth."""
-        return self.components.reranking if self.beside is None else self.beside.reranking
-
     @property
     def runs_beside(self) -> Encoder | None:
         """What encodes in the library's place; None where that reads texts itself."""
-        return self.components.encoder if self.core is None else self.beside and self.beside.encoder
+        return self.beside.encoder
+
+    @cached_property
+    def spec(self) -> EncoderSpec:
+        """Of what reads texts."""
+        return self.core_encoder.spec if self.runs_beside is None else self.runs_beside.spec
+
+    @property
+    def encoder(self) -> EncoderInfo:
+        """How it reads texts."""
+        if (beside := self.runs_beside) is not None:
+            providers, requested = tuple(beside.providers), tuple(beside.requested)
+            return EncoderInfo(beside.engine, beside.spec.precision, beside.threads, providers, requested)
+        asked = self.options.providers
+        requested = (asked,) if isinstance(asked, str) else tuple(asked)
+        engine = f"edgeret ({'table' if self.is_table else instruction_set()})"
+        return EncoderInfo(engine, self.spec.precision, self.threads, requested, requested)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether a table of token vectors is all that encodes."""
+        return self.options.profile == "tiny" or self._has(roles.TABLE)
+
+    @property
+    def threads(self) -> int:
+        """How many threads encode."""
+        return self.options.threads or min(SHARED_BY, thread_budget())
 
     @property
     def index_kind(self) -> str:
         """How tools are searched: "exact", or "hnsw" by the bundle's graph."""
-        if self.core is None or self.options is None:
-            return self.components.index.kind
-        from edgeret.scoring.index import CROSSOVER
-
-        kind, graph = self.options.index, self.whole is None and self._has(roles.HNSW)
+        kind = self.options.index
         if kind == "auto":
             kind = "hnsw" if len(self.tools) >= CROSSOVER else "exact"
-        return kind if graph else "exact"
+        return kind if self.whole is None and self._has(roles.HNSW) else "exact"
 
     @property
     def dimension(self) -> int:
         """How many numbers a vector of what decides has."""
-        return self.components.encoder.spec.dimension if self.core is None else self.core.dimension
+        return int(self.core.dimension)
 
     def vectors_of(self, tools: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The unit vectors of tools by name, float32 (tools, dimension), and those of their examples, (examples,
         dimension)."""
-        if self.core is not None:
-            return self.core.vectors_of(self.numbers_of(tools).tolist())
-        from edgeret.runtime.shown import examples_at
-
-        index = self.components.index
-        rows = [index.names.index(name) for name in tools]
-        return index.vectors[np.array(rows, np.intp)], examples_at(index, rows)
+        return self.core.vectors_of(self.numbers_of(tools).tolist())
 
     def numbers_of(self, tools: Collection[str]) -> NDArray[np.uint32]:
         """The library's numbers of tools."""
@@ -290,7 +245,7 @@ class Loaded:
     @property
     def end(self) -> int:
         """The place of the end among what is decided between."""
-        return len(self.tools) if self.core is not None else self.scorer.end
+        return len(self.tools)
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:
@@ -307,8 +262,6 @@ class Loaded:
     @cached_property
     def exemplars(self) -> Exemplars:
         """Requests that a prompt shows."""
-        if self._kept is None or self._components is not None:
-            return self.components.exemplars
         with self._lock:
             data = self._kept.open((roles.EXEMPLARS,)).read(roles.EXEMPLARS) if self._has(roles.EXEMPLARS) else b"[]"
         return Exemplars(data, f"{self.path} ({roles.EXEMPLARS})")
@@ -322,24 +275,19 @@ class Loaded:
         where = f"{self.path} ({roles.INFO_ENCODER})"
         return read_languages(get(self.manifest.info, roles.INFO_ENCODER, dict, where), where)
 
-    def number(self, tool: str) -> int:
-        """The number of a tool's label, or UNKNOWN: as long as the library decides, nobody asks."""
-        return UNKNOWN if self._components is None else self.scorer.number(tool)
-
     def check_process(self) -> None:
-        """Raises InputError in a process that was forked off after loading."""
+        """Raises InputError in a process that was forked off after loading; there a call could wait for ever."""
         check_process(self._forked, self.path)
 
     def checked(self, query: str) -> str:
-        """The query, if it can be read: see `Components.checked`."""
+        """The query, if it can be read. Warns of one in a script or language that the encoder was not trained on; of
+        each once, as Python does by default. Raises InputError as `check_query` and `check_process` do."""
         self.check_process()
         return checked(query, self.languages, self.path)
 
     @cached_property
     def arguments(self) -> StoredArguments | None:
         """What arguments are read with; None where the bundle has nothing for it."""
-        if self._kept is None or self._components is not None:
-            return self.components.arguments
         from edgeret.runtime.argument_role import load_arguments
 
         with self._lock:
@@ -353,47 +301,28 @@ class Loaded:
         """The library's encoder."""
         where = f"{self.path} ({roles.INFO_ENCODER})"
         told = get(self.manifest.info, roles.INFO_ENCODER, dict, where)
-        spec = EncoderSpec.from_dict(get(told, "spec", dict, where), where)
-        assert self.core is not None
-        held = proxy(self)  # no circle: files stay open as long as this one lives
-        return CoreEncoder(self.core, spec, lambda: held.components.encoder)
+        return CoreEncoder(self.core, EncoderSpec.from_dict(get(told, "spec", dict, where), where))
 
 
 def load_bundle(path: str | Path, options: LoadOptions) -> Loaded:
     """The bundle at `path`. Raises BundleError, InputError, ProviderError or MissingExtraError."""
-    kept = None
-    if LIBRARY is not None:
-        # Python's own loading says what is wrong with a bundle, and takes some that the library leaves alone.
-        with suppress(EdgeretError):
-            kept = KeptBundle(Path(path), options.content_hash, options.trust)
-            beside = load_beside(kept, options)
-            if (model := _model(LIBRARY, kept, options, beside)) is not None:
-                give_back()
-                make = partial(_components, path, options, kept, beside)
-                return Loaded(kept.path, make, None, model, kept, options, beside)
-    components = _components(path, options, kept, None)
-    return Loaded(components.path, lambda: components, options=options)
-
-
-def _model(library: Library, kept: KeptBundle, options: LoadOptions, beside: Beside) -> Model | None:
-    """The library's own reading of it, None where Python has to decide. Raises BundleError and InputError."""
+    library = the_library()
+    kept = KeptBundle(Path(path), options.content_hash, options.trust)
     manifest, tiny = kept.manifest, options.profile == "tiny"
     small = manifest.file(roles.TABLE) is not None
-    if (options.profile == "full" and small) or (tiny and not small and roles.STATIC not in manifest.info):
-        return None
+    if options.profile == "full" and small:
+        raise InputError(f"{path}: a tiny bundle, which has no full encoder; build one with --profile full")
+    if tiny and not small and roles.STATIC not in manifest.info:
+        raise InputError(f"{path}: no table of token vectors in it; build one with --profile tiny or default")
+    beside = load_beside(kept, options)
     threads = thread_budget(options.threads or min(SHARED_BY, thread_budget()))
     loss = None if options.profile == "full" else options.loss
     outside = None if (encoder := beside.encoder) is None else Outside(encoder.embed_tokens, encoder.longest)
     folder, hashed = os.fspath(kept.path), manifest.content_hash
     model = load_model(library, folder, hashed, loss, tiny or small, threads, outside, options.index)
     if not model.encodes:
-        return None
+        raise BundleError(f"{path}: the library cannot read texts with its encoder; build the bundle again")
     # What the library has no use for, and Python may ask for later.
     kept.verify([entry for role in (roles.ARGUMENTS, roles.EXEMPLARS) if (entry := manifest.file(role)) is not None])
-    return model
-
-
-def _components(path: str | Path, options: LoadOptions, kept: KeptBundle | None, beside: Beside | None) -> Components:
-    from edgeret.runtime.components import load_components
-
-    return load_components(path, options, kept, beside)
+    give_back()
+    return Loaded(kept, options, model, beside)

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from edgeret.errors import InputError, NoMemoryError
 from edgeret.runtime.bases import base_path
-from edgeret.runtime.learns import going_on
 from edgeret.runtime.loaded import Loaded, load_bundle
 from edgeret.runtime.options import LOSS, LoadOptions, Profile, check_path
-from edgeret.runtime.other_tools import instead
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import IndexKind, Tool
 
 if TYPE_CHECKING:
     from edgeret.bundle.signature_trust import Trusted
-    from edgeret.runtime.components import Components
 
 
 def load(
@@ -103,10 +100,9 @@ def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = Non
         check_path("a bundle's folder", place)
         loaded = load_bundle(place, LoadOptions(**options))
     loaded.check_process()
-    return Runtime(instead(loaded, tools))
+    return Runtime(loaded.instead(tools))
 
 
-def with_overlay(held: Components | Loaded, path: Path, key: bytes | None = None) -> Runtime:
+def with_overlay(loaded: Loaded, path: Path, key: bytes | None = None) -> Runtime:
     """A runtime that goes on where an overlay left off, one that is bound to `key`. Raises OverlayError."""
-    loaded = held if isinstance(held, Loaded) else Loaded(held.path, lambda: held)
-    return Runtime(going_on(loaded, path.absolute(), key))
+    return Runtime(loaded.going_on(path.absolute(), key))

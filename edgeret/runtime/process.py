@@ -21,7 +21,7 @@ def check_process(forked: int, path: Path) -> None:
 
 
 def checked(query: str, languages: tuple[str, ...], path: Path) -> str:
-    """The query, if it can be read; see `Components.checked`."""
+    """The query, if it can be read; see `Loaded.checked`."""
     query = check_query(query)
     foreign = unread(query, languages)
     if foreign is not None:

@@ -63,7 +63,7 @@ class Recalled:
         history: History,
         options: DecideOptions,
         alone: bool,
-        known: Known | None,
+        known: Known,
     ) -> None:
         """`alone` says whether the small encoder decided in place of the full one; `request` is what encodes no second
         time as long as somebody keeps it; `known` is what was learned then."""
@@ -80,7 +80,7 @@ class Recalled:
 
     def history(self) -> History:
         """What had happened."""
-        return History(list(self._calls), [], list(self._failures), self.now)
+        return History(list(self._calls), list(self._failures), self.now)
 
     def listed(self) -> tuple[Candidate, ...]:
         """As many candidates as were asked for."""

@@ -37,7 +37,7 @@ class Replayed:
         options: DecideOptions,
         alone: bool,
         candidates: Callable[[int | None], tuple[Candidate, ...]],
-        known: Known | None,
+        known: Known,
     ) -> None:
         """`tools` are those that could be chosen, `earlier` is what came before, `alone` says whether the small encoder
         decided in place of the full one, `candidates` gives so many of those that there were, and `known` is what was
@@ -45,9 +45,8 @@ class Replayed:
         self._loaded, self.query, self._earlier, self._history = loaded, query, earlier, history
         self._numbers = None if tools is None else loaded.numbers_of(tools)
         self.options, self._alone, self.candidates = options, alone, candidates
-        assert loaded.core is not None
         self._model: Model = loaded.core
-        self._learner = None if known is None else known.learner
+        self._learner = known.learner
 
     @property
     def advice(self) -> float:
@@ -62,10 +61,10 @@ class Replayed:
     def explained(self, compared: Sequence[str], end: float) -> Explained:
         """What the parts say of these candidates. What was forgotten since counts as it did then, without its words."""
         numbers = [-1 if name == END else self._loaded.candidates.index(name) for name in compared]
-        found, teacher = self._decided[0].explain(numbers, compared), self._loaded.teacher
-        if teacher is None or not any(one.learned and one.query for one in found.demonstrations):
+        found = self._decided[0].explain(numbers, compared)
+        if not any(one.learned and one.query for one in found.demonstrations):
             return found
-        kept = {(plan.query, plan.calls) for plan in teacher.plans}
+        kept = {(plan.query, plan.calls) for plan in self._loaded.learned.plans}
         return found._replace(
             demonstrations=tuple(
                 one if not one.learned or (one.query, one.calls) in kept else replace(one, query=None)

@@ -15,28 +15,24 @@ from typing import TYPE_CHECKING, Any
 from edgeret.bundle.layout import Manifest
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.query import check_query, check_texts, plain
+from edgeret.inputs.query import check_query, check_texts
 from edgeret.runtime import plan as planning
 from edgeret.runtime.conversation import Conversation
 from edgeret.runtime.history import check_clock
 from edgeret.runtime.learn_report import LearnReport
-from edgeret.runtime.learns import keep as keep_change
+from edgeret.runtime.learned_plan import MAX_CALLS
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.observed import Observed
 from edgeret.runtime.options import DecideOptions, Policy, Profile, check_count
-from edgeret.runtime.other_tools import changed
 from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.task import Task
 from edgeret.runtime.tool_checks import unlike
 from edgeret.runtime.tool_set import ToolView
-from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
+from edgeret.types import Call, EncoderInfo, Hit, Need, Plan, PlanStep, Tool
 
 if TYPE_CHECKING:
     from edgeret.planner.answers import Answerer
-    from edgeret.runtime.components import Components
     from edgeret.runtime.core_learned import CoreLearned
-    from edgeret.runtime.learned_plan import LearnedPlan
-    from edgeret.runtime.learning import Learned
     from edgeret.runtime.understood import Understood
     from edgeret.strategies.base import Found
     from edgeret.strategies.routing import Route
@@ -47,27 +43,15 @@ class Runtime(Observed):
 
     __slots__ = ("_loaded", "_tools")
 
-    def __init__(self, held: Components | Loaded, learned: Learned | CoreLearned | None = None) -> None:
-        """Use `edgeret.load`; or components of your own, where a test or an experiment varies one. Without `learned`
-        nothing was learned yet, and what is learned is kept in memory."""
-        loaded = held if isinstance(held, Loaded) else Loaded(held.path, lambda: held)
+    def __init__(self, loaded: Loaded, learned: CoreLearned | None = None) -> None:
+        """Use `edgeret.load`. Without `learned` nothing was learned yet, and what is learned is kept in memory."""
         self._loaded = loaded if learned is None else loaded.sharing(learned)
         self._tools = ToolView(self._loaded.tools)
-
-    @property
-    def components(self) -> Components:
-        """What Python decides with, for whoever measures it; read with the first question where the library decides."""
-        return self._loaded.components
 
     @property
     def loaded(self) -> Loaded:
         """What the bundle was loaded into, for whoever makes another runtime of it."""
         return self._loaded
-
-    @property
-    def by_core(self) -> bool:
-        """Whether the C library decides. Python does where the library does not read a bundle."""
-        return self._loaded.by_core is not None
 
     @property
     def path(self) -> Path:
@@ -78,6 +62,11 @@ class Runtime(Observed):
     def manifest(self) -> Manifest:
         """The bundle's table of contents."""
         return self._loaded.manifest
+
+    @property
+    def encoder(self) -> EncoderInfo:
+        """How it reads texts, for reports: whose arithmetic, on which providers and how many threads."""
+        return self._loaded.encoder
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -97,7 +86,7 @@ class Runtime(Observed):
         what days such as "tomorrow" are counted from where arguments are asked for. Raises InputError for a query
         that is blank or too long, for calls that `Task.call` refuses, for unknown tools and for none."""
         checked = self._loaded.checked(query)
-        begun = begin(history, self._loaded.tools, self._loaded.number)
+        begun = begin(history, self._loaded.tools)
         check_clock(now)
         begun.now = now
         return Task(self._loaded, checked, begun, tools)
@@ -110,7 +99,7 @@ class Runtime(Observed):
         it is `now`. Raises InputError for anything else, and for tools that this bundle does not have."""
         self._loaded.check_process()
         check_clock(now)
-        query, history = restore(value, self._loaded.tools, self._loaded.number)
+        query, history = restore(value, self._loaded.tools)
         history.now = now
         return Task(self._loaded, query, history, tools)
 
@@ -124,7 +113,7 @@ class Runtime(Observed):
         return Conversation(self._loaded, tools, saved)
 
     @property
-    def learned(self) -> Learned | CoreLearned:
+    def learned(self) -> CoreLearned:
         """What was learned on this device: its plans, size and status. Shared with `with_tools`' generations."""
         return self._loaded.learned
 
@@ -132,8 +121,6 @@ class Runtime(Observed):
         """Learns from demonstrations at once, each in milliseconds beyond its encoding. With `keep_words` false only
         vectors and names of tools are kept. Raises InputError for unknown tools, before anything is learned, and
         OverlayError where what was learned cannot be kept."""
-        from edgeret.scoring.memory import MAX_CALLS
-
         self._loaded.check_process()
         if isinstance(demonstrations, str | Demonstration) or not isinstance(demonstrations, Sequence):
             raise InputError("learn takes a list of edgeret.Demonstration")
@@ -147,16 +134,8 @@ class Runtime(Observed):
                 )
             for call in demonstration.calls:
                 find_tool(self._loaded.tools, call.tool)
-        model, teacher = self._loaded.core, self._loaded.teacher
         for demonstration in demonstrations:
-            calls = [call.tool for call in demonstration.calls]
-            if model is None or teacher is None:
-                self._loaded.scorer.read_again(demonstration.query).learn(calls, "demonstration", keep_words)
-                continue
-            task = model.begin(demonstration.query, None, teacher.learner.handle)
-            for name in calls:
-                task.call(name)
-            teacher.learn(task, "demonstration", keep_words)
+            self._loaded.learn(demonstration, keep_words)
         return self._loaded.learned.report(len(demonstrations))
 
     def forget(
@@ -172,16 +151,7 @@ class Runtime(Observed):
         self._loaded.check_process()
         if everything:
             return self._loaded.learned.forget(None)
-        if (teacher := self._loaded.teacher) is not None:
-            return teacher.forget_of(query, tool, id)
-        words = None if query is None else plain(query)
-
-        def chosen(plan: LearnedPlan) -> bool:
-            if words is not None:
-                return plan.query is not None and plain(plan.query) == words
-            return tool in plan.calls if tool is not None else plan.id == id
-
-        return self._loaded.learned.forget(chosen)
+        return self._loaded.learned.forget_of(query, tool, id)
 
     def with_tools(
         self,
@@ -201,9 +171,9 @@ class Runtime(Observed):
         add, replace = unlike(held.tools, add, remove, replace)
         if not (add or remove or replace or (keep and held.tools is not held.learned.kept)):
             return self
-        after = changed(held, add, remove, replace)
+        after = held.changed(add, remove, replace)
         if keep:
-            keep_change(held, after, add, remove, replace)
+            held.keep(after, add, remove, replace)
         return Runtime(after)
 
     def with_profile(self, profile: Profile) -> Runtime:
@@ -216,7 +186,8 @@ class Runtime(Observed):
         from edgeret.runtime.profiles import by_profile
 
         self._loaded.check_process()
-        return by_profile(self, profile)
+        found: Runtime = by_profile(self, profile)
+        return found
 
     def close(self) -> None:
         """Closes the overlay, if there is one. The runtime still decides, and opens it again to learn more."""
@@ -299,7 +270,7 @@ class Runtime(Observed):
         that take them, and the examples that are nearest. Raises InputError as `search` does."""
         from edgeret.runtime.understood import understood
 
-        return understood(self._loaded.scorer, self._loaded.checked(text))
+        return understood(self._loaded, self._loaded.checked(text))
 
     def odd_examples(self, tools: Sequence[Tool] | None = None) -> list[str]:
         """What is odd about the examples that tools show, its own or these, a line for each kind: sentences that
@@ -348,8 +319,6 @@ class Runtime(Observed):
         task.next()
         task.probabilities()  # of the full encoder, should the table have decided
         held = self._loaded
-        if held.core is None:
-            _ = held.components.encoder.tokenizer.library
         if held.planner.exists and held.planner.problem is None and held.reranking.weight > 0:
             # A planner that cannot be loaded is told of by the decisions, which the heads then make.
             with contextlib.suppress(PlannerError, MissingExtraError):

@@ -4,7 +4,7 @@ how anything is decided."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -63,17 +63,17 @@ def checked_name(tools: Mapping[str, Tool], name: object, foreign: bool) -> str:
     return name
 
 
-def begin(items: Sequence[str | Call], tools: Mapping[str, Tool], number: Callable[[str], int]) -> History:
-    """The history that names of tools, or calls, make; `number` gives a tool's label. Raises InputError."""
+def begin(items: Sequence[str | Call], tools: Mapping[str, Tool]) -> History:
+    """The history that names of tools, or calls, make. Raises InputError."""
     if not isinstance(items, list | tuple):
         raise InputError(f"history must be a list of tools' names or calls, found {type(items).__name__}")
-    history = History([], [], [])  # spelt out, in half the time
+    history = History([], [])  # spelt out, in half the time
     for position, item in enumerate(items, 1):
         call = item if isinstance(item, Call) else Call(item)
         try:
             tool = find_tool(tools, call.tool).name
             checked = Call(tool, check_arguments(call.arguments), check_result(call.result))
-            history.add(checked, number(tool))
+            history.add(checked)
         except InputError as error:
             raise InputError(f"history, item {position}: {error}") from None
     return history
@@ -92,7 +92,7 @@ def save(query: str, content_hash: str, history: History, tools: Mapping[str, To
     }
 
 
-def restore(value: object, tools: Mapping[str, Tool], number: Callable[[str], int]) -> tuple[str, History]:
+def restore(value: object, tools: Mapping[str, Tool]) -> tuple[str, History]:
     """The query and the history of a saved task. Raises InputError for anything that `save` does not write, and for
     tools that the bundle does not have (any more)."""
     saved = _fields(value, _KINDS, _WHERE)
@@ -112,7 +112,7 @@ def restore(value: object, tools: Mapping[str, Tool], number: Callable[[str], in
             call = Call(name, check_arguments(fields["arguments"]), check_result(fields["result"]))
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-        history.add(call, number(name))
+        history.add(call)
     for position, entry in enumerate(saved["failures"], 1):
         history.fail(_failure(entry, f"{_WHERE}, failure {position}", history, tools, content_hash))
     return query, history

@@ -15,7 +15,6 @@ from edgeret.quoting import quoted
 from edgeret.runtime.core_finder import CoreFinder
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.needs import with_needed
-from edgeret.runtime.python_finder import PythonFinder
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Finder, Found, Search, Strategy, run, together
@@ -88,15 +87,11 @@ def find(
 
 
 def finder_of(loaded: Loaded, task: Task | None = None) -> Finder:
-    """What ranks the tools of a bundle: the library wherever it decides. Of a `task` its own text is not encoded again,
-    and searched for alone."""
-    if (model := loaded.by_core) is not None:
-        teacher = loaded.teacher
-        return CoreFinder(model, loaded.candidates, None if teacher is None else teacher.learner, task)
-    scorer, index = loaded.scorer, loaded.components.index
-    # What was learned was learned of whole requests.
-    by_clauses = loaded.components.head is not None
-    return PythonFinder(index, scorer.encode, scorer.search, scorer.decided, by_clauses)
+    """What ranks the tools of a bundle. Of a `task` its own text is not encoded again, and searched for alone."""
+    if loaded.finder is not None:
+        found: Finder = loaded.finder()
+        return found
+    return CoreFinder(loaded.core, loaded.candidates, loaded.learned.learner, task)
 
 
 def _routed(route: Route, known: Strategy) -> Strategy:

@@ -32,19 +32,25 @@ from edgeret.runtime.options import (
     checked_before,
 )
 from edgeret.runtime.saved import checked_name, find_tool, save
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import Arguments, Call, Candidate, Decision, Failure, Hit, Usage
 from edgeret.usage.observer import Seen
 
 if TYPE_CHECKING:
     from edgeret.planner.arguments import Filled
     from edgeret.runtime.earlier import Earlier
-    from edgeret.runtime.request import Request
-
 
 SURE = 0.9
 """How sure an argument must be that nobody confirmed."""
 _NUMBERS = itertools.count(1)
+
+
+def requests_of(loaded: Loaded) -> type[CoreRequest]:
+    """How a bundle's requests are decided: with its planner, if it has one."""
+    if not loaded.planner.exists:
+        return CoreRequest
+    from edgeret.runtime.advised import AdvisedRequest
+
+    return AdvisedRequest
 
 
 class Task:
@@ -68,20 +74,7 @@ class Task:
         self._given_after, self._number = -1, next(_NUMBERS)
         self.assumed = False
         """Whether its calls are those of a plan, which nobody made and nobody judged."""
-        self._encoding: Stopwatch | None = None
-        self._small: Request | None = None
-        self._full: Request | None = None
-        self._core: CoreRequest | None = None
-        if loaded.by_core is not None:
-            self._core = CoreRequest(loaded, query, history, tools, earlier)
-            return
-        self._encoding = Stopwatch()
-        # What was learned rests on the full encoder's vectors, and thresholds were fitted for all tools and for
-        # requests that stand alone.
-        if tools is None and earlier is None and not loaded.anything_learned and loaded.first is not None:
-            self._small = loaded.first.read(query, self._encoding)
-        else:
-            self._read(self._encoding)
+        self._request: CoreRequest = (loaded.request or requests_of(loaded))(loaded, query, history, tools, earlier)
 
     @property
     def query(self) -> str:
@@ -89,23 +82,9 @@ class Task:
         return self._query
 
     @property
-    def request(self) -> Request:
-        """The query as the bundle's own encoder has it, which reads it now if it did not yet."""
-        return self._read(Stopwatch())
-
-    def _read(self, watch: Stopwatch) -> Request:
-        """The same. Once the full encoder has read the query, it decides all further steps."""
-        if self._full is None:
-            scorer, history = self._loaded.scorer, self._history
-            if self._loaded.core is not None:  # so far nobody asked for the numbers of labels
-                history.numbers[:] = [scorer.number(call.tool) for call in history.calls]
-            if self._earlier is not None:
-                from edgeret.runtime.follow_up import FollowUp
-
-                self._full = FollowUp(scorer, self._query, watch, scorer.subset(self._tools), self._earlier)
-            else:
-                self._full, self._small = scorer.read(self._query, watch, self._tools), None
-        return self._full
+    def asked(self) -> CoreRequest:
+        """The query as what decides has it."""
+        return self._request
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -129,9 +108,8 @@ class Task:
         name = checked_name(self._loaded.tools, tool, foreign)
         checked = {} if arguments is None else check_arguments(arguments)
         made = Call(name, checked, check_result(result))
-        self._history.add(made, self._loaded.number(name))
-        if self._core is not None:
-            self._core.task.call(name)
+        self._history.add(made)
+        self._request.task.call(name)
         if (observers := self._loaded.observers) is not None:
             answered = self._given if self._given_after == len(self._history.calls) - 1 else None
             observers.tell("called", self._seen(), made, answered)
@@ -144,8 +122,7 @@ class Task:
         """
         name = find_tool(self._loaded.tools, tool).name
         self._history.fail(Failure(name, check_reason(reason), len(self._history.calls)))
-        if self._core is not None:
-            self._core.task.fail(name)
+        self._request.task.fail(name)
         if (observers := self._loaded.observers) is not None:
             observers.tell("failed", self._seen(), name)
 
@@ -153,16 +130,14 @@ class Task:
         """Lets a tool that failed be chosen again at once; whether it was left out. Raises InputError for an unknown
         tool."""
         name = find_tool(self._loaded.tools, tool).name
-        if self._core is not None:
-            self._core.task.retry(name)
+        self._request.task.retry(name)
         return self._history.retry(name)
 
     def undo(self) -> Call | Failure:
         """Takes back the last call or failure, whichever came later, and gives it. Raises InputError if there is
         none."""
         undone = self._history.undo()
-        if self._core is not None:
-            self._core.task.undo()
+        self._request.task.undo()
         if self._taken_after is not None and len(self._history.calls) <= self._taken_after:
             self._taken_after = None
         if (observers := self._loaded.observers) is not None:
@@ -172,9 +147,8 @@ class Task:
     def fork(self) -> Task:
         """Another task that goes on from here on its own; nothing is encoded again."""
         other = copy.copy(self)
-        # The time of the encoding was spent once, so it stays with this one.
-        core = None if self._core is None else self._core.fork()
-        vars(other).update(_history=self._history.copy(), _encoding=None, _number=next(_NUMBERS), _core=core)
+        history = self._history.copy()
+        vars(other).update(_history=history, _number=next(_NUMBERS), _request=self._request.fork(history))
         return other
 
     def to_dict(self) -> dict[str, Any]:
@@ -219,17 +193,15 @@ class Task:
         done and its user content. None made says that no tool fits. With `keep_words` false, only the query's vector
         and the tools' names are kept. Raises InputError for calls of foreign tools, and OverlayError."""
         self._loaded.check_process()
-        calls = [find_tool(self._loaded.tools, call.tool).name for call in self._history.calls]
+        for call in self._history.calls:
+            find_tool(self._loaded.tools, call.tool)
         if self._earlier is not None:
             raise InputError(
                 "a later turn of a conversation leans on earlier ones and cannot be learned; "
                 "learn a request that stands alone, with runtime.learn"
             )
         origin: Origin = "corrected" if self._corrected else "accepted"
-        if self._core is not None and (teacher := self._loaded.teacher) is not None:
-            teacher.learn(self._core.task, origin, keep_words)
-        else:
-            self.request.learn(calls, origin, keep_words)
+        self._request.learn(origin, keep_words)
         if (observers := self._loaded.observers) is not None:
             observers.tell("learned", self._seen())
         return self._loaded.learned.report(1)
@@ -266,28 +238,11 @@ class Task:
             options = DecideOptions(policy, k, min_probability, risk, shown, budget_ms)
         loaded, history = self._loaded, self._history
         loaded.check_process()
-        if (core := self._by_core) is not None:
-            if options.policy == "planner" or (options.policy == "auto" and loaded.planner.exists):
-                from edgeret.runtime.advised import decide
-
-                decision = decide(core, history, options)
-            else:
-                decision = core.told(core.step(options), history, options)
-        else:
-            decision = self._by_python(options)
-        self._encoding = None  # a refused question leaves the encoding's time to the next one, and nothing of its own
+        decision = self._request.decide(history, options)
         self._given, self._taken_after, self._given_after = decision, None, len(history.calls)
         if (observers := loaded.observers) is not None:
             observers.tell("decided", self._seen(), decision)
         return decision
-
-    def _by_python(self, options: DecideOptions) -> Decision:
-        watch, first = Stopwatch(self._encoding), self._loaded.first
-        if self._small is not None and first is not None:
-            decision = first.decide(self._small, self._history, options, watch)
-            if decision is not None:
-                return decision
-        return self._loaded.decider.decide(self._read(watch), self._history, options, watch)
 
     def _seen(self) -> Seen:
         """The task as whoever watches is told of it."""
@@ -296,48 +251,34 @@ class Task:
         return Seen(self._number, self._query, made, held.tools, bundle, held.end, self.assumed)
 
     @property
-    def _by_core(self) -> CoreRequest | None:
-        """The query as the library has it, where it decides."""
-        return None if self._loaded.by_core is None else self._core
-
-    @property
     def names(self) -> tuple[str, ...]:
         """What is decided between: all tools, and `<end>`."""
-        return self.request.names if self._by_core is None else self._loaded.candidates
+        return self._request.names
 
     def probabilities(self) -> NDArray[np.float32]:
         """Calibrated probabilities of `names` by the bundle's own encoder, float32, summing to 1; 0 for a tool that is
         left out."""
         self._loaded.check_process()
-        if (core := self._by_core) is not None:
-            return core.probabilities()
-        return self.request.probabilities(self._history, Stopwatch())
+        return self._request.probabilities()
 
     def candidates(self, k: int | None = None) -> list[Candidate]:
         """The `k` most probable candidates (None: all), most probable first. Raises InputError."""
         DecideOptions(k=k)
-        if (core := self._by_core) is not None:
-            return list(core.ranked(self.probabilities(), k, self._history))
-        return list(self.request.ranked(self.probabilities(), k, self._history.blocked))
+        return list(self._request.ranked(self.probabilities(), k, self._history))
 
     def ranked(self, k: int = 10) -> list[Hit]:
         """The `k` tools that a model may need now, best first: by what comes next after the calls so far, and by what
         the request's words want; where something like it was demonstrated or learned, what comes next stands first.
         `Hit.share` is of both together. Raises InputError."""
-        from edgeret.runtime.mixed import mixed
-        from edgeret.runtime.searching import finder_of
-
         check_count("k", k)
-        loaded, core = self._loaded, self._by_core
-        if core is not None:
-            step = core.by_own()
-            listed, known = core.ranked(step.values, None, self._history), core.is_known(step)
-        else:
-            listed, known = tuple(self.candidates()), loaded.components.head is not None or loaded.anything_learned
-        first = listed[0].tool if known and listed else None
-        likely = dict(listed)
-        found = finder_of(loaded, None if core is None else core.task).hybrid(self._query, len(loaded.tools))
-        return mixed([hit for hit in found if self._tools is None or hit.tool in self._tools], likely, first)[:k]
+        return self._request.both(k, self._history)
+
+    def conformal_set(self, coverage: float = COVERAGE) -> list[Candidate]:
+        """The most probable candidates, as many as are needed to hold the right one with this `coverage`, a share of
+        held-out decisions. Raises InputError."""
+        options = PromptOptions(coverage=coverage)
+        self._loaded.check_process()
+        return list(self._request.conformal(self._history, options.coverage))
 
     def prompt(
         self,
@@ -356,14 +297,11 @@ class Task:
         self._loaded.check_process()
         if candidates is not None and not all(isinstance(candidate, Candidate) for candidate in candidates):
             raise InputError("candidates must be Candidate(tool, probability), as task.candidates() gives them")
-        if (core := self._by_core) is not None:
-            from edgeret.runtime.advice import prompt
+        from edgeret.runtime.advice import prompt
 
-            held = self._loaded
-            mask = core.mask(core.probabilities(), self._history, coverage) if candidates is None else candidates
-            return prompt(held.tools, held.exemplars, core.shown, self._history, mask, options)
-        mask = self._loaded.decider.mask(self.candidates(MAX_ASKED), coverage) if candidates is None else candidates
-        return self._loaded.decider.prompt(self.request, self._history, mask, options)
+        held, asked = self._loaded, self._request
+        mask = asked.conformal(self._history, coverage)[:MAX_ASKED] if candidates is None else candidates
+        return prompt(held.tools, held.exemplars, asked.shown, self._history, mask, options)
 
     def arguments(self, tool: str, *, now: datetime | None = None) -> Arguments:
         """The arguments of a call of `tool` as the next one, as the words of the request and earlier calls give
@@ -376,11 +314,7 @@ class Task:
         loaded, history = self._loaded, self._history
         check_clock(now)
         read, at = reader_of(loaded.arguments), history.now if now is None else now
-        encoded = None
-        if read is not None and self._core is not None:
-            encoded = self._core.encoded()
-        elif read is not None and self._full is not None and loaded.components.stage == "full":
-            encoded = self._full.encoded
+        encoded = None if read is None else self._request.encoded()
         return fill(find_tool(loaded.tools, tool), self.query, history.calls, loaded.tools, at, read, encoded)
 
     def fill(self, tool: str) -> tuple[Filled, Usage | None]:

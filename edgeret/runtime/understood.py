@@ -7,14 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeret.inputs.asking import only_asks
-from edgeret.inputs.clauses import split_clauses
-from edgeret.inputs.language import language_of
-from edgeret.inputs.values import KINDS, values_in
+from edgeret.inputs.clauses import clause_spans, parts, split_clauses
+from edgeret.inputs.language import language_of, rules_in
+from edgeret.inputs.values import KINDS, values_in, values_taken
 from edgeret.records import dataclass
-from edgeret.runtime.evidence import passages
-from edgeret.runtime.scorer import Scorer
+from edgeret.runtime.loaded import Loaded
 
 MOST_NEAR = 3
 """Examples that are told."""
@@ -53,33 +53,38 @@ class Understood:
         return asdict(self) | {"values": values}
 
 
-def understood(scorer: Scorer, text: str) -> Understood:
+def understood(loaded: Loaded, text: str) -> Understood:
     """As `Runtime.understood`."""
-    names, takers = scorer.components.index.names, scorer.hybrid.values
     values = {}
-    if takers is not None:
-        for kind in values_in(text):
-            taking = takers.taking(kind)
-            values[KINDS[kind]] = len(taking), tuple(names[i] for i in taking[:MOST_NAMED])
+    if kinds := values_in(text):
+        taken = {name: values_taken(tool) for name, tool in loaded.tools.items()}
+        for kind in kinds:
+            taking = [name for name, takes in taken.items() if kind in takes]
+            values[KINDS[kind]] = len(taking), tuple(taking[:MOST_NAMED])
     clauses = tuple(split_clauses(text)[:MOST_CLAUSES])
-    return Understood(text, language_of(text), clauses, only_asks(text), values, _near(scorer, text))
+    return Understood(text, language_of(text), clauses, only_asks(text), values, _near(loaded, text))
 
 
-def _near(scorer: Scorer, text: str) -> tuple[NearExample, ...]:
-    held = scorer.components
-    index, examples = held.index, held.index.examples
-    if examples is None:
+def _near(loaded: Loaded, text: str) -> tuple[NearExample, ...]:
+    shown = [(name, said) for name, tool in loaded.tools.items() for said in tool.examples]
+    _, vectors = loaded.vectors_of(list(dict.fromkeys(name for name, _ in shown)))
+    if not len(vectors) == len(shown) > 0:  # some became demonstrations, or never were encoded
         return ()
-    asked = passages(text, held.encoder.encode_query(text))
-    near = (np.vstack((asked.vectors[:1], asked.clauses)) @ examples.vectors.T).max(axis=0)
-    owners, found = examples.owners, []
-    for row in np.argsort(-near, kind="stable")[:MOST_NEAR].tolist():
-        owner = int(owners[row])
-        place = row - int(np.searchsorted(owners, owner))
-        cosine = round(float(near[row]), 4)
-        said = held.tools[index.names[owner]].examples[place]
-        found.append(NearExample(index.names[owner], said, cosine, _shown_by(examples.vectors, row)))
-    return tuple(found)
+    near = (_asked(loaded, text) @ vectors.T).max(axis=0)
+    return tuple(
+        NearExample(shown[row][0], shown[row][1], round(float(near[row]), 4), _shown_by(vectors, row))
+        for row in np.argsort(-near, kind="stable")[:MOST_NEAR].tolist()
+    )
+
+
+def _asked(loaded: Loaded, text: str) -> NDArray[np.float32]:
+    """Unit vectors of the whole text and of its clauses, float32 (1 + clauses, dimension)."""
+    encoded, rules = loaded.core_encoder.encode_query(text), rules_in(text)
+    spans = clause_spans(text, parts(text, rules).least, rules)[:MOST_CLAUSES]
+    inside = [(encoded.spans[:, 0] >= begin) & (encoded.spans[:, 1] <= end) for begin, end in spans]
+    means = [encoded.tokens[here].mean(axis=0) for here in inside if here.any()]
+    found: NDArray[np.float32] = np.stack([encoded.vector, *(mean / np.linalg.norm(mean) for mean in means)])
+    return found
 
 
 def _shown_by(vectors: np.ndarray[Any, np.dtype[np.float32]], row: int) -> int:

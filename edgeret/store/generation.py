@@ -13,7 +13,6 @@ from edgeret.bundle.reader import open_bundle, read_manifest
 from edgeret.errors import BundleError
 from edgeret.fields import get
 from edgeret.records import dataclass
-from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.learned_plan import LearnedPlan
 from edgeret.runtime.loading import load, with_overlay
 from edgeret.runtime.runtime import Runtime
@@ -113,11 +112,11 @@ class Loading:
         self, bare: Runtime, before: Generation | None, changes: ToolChanges, active: Version | None
     ) -> tuple[Runtime, Moved | None]:
         """The runtime with what was learned so far; and what became of it, None where it simply goes on."""
-        fingerprint = fingerprint_of(bare.manifest)
+        fingerprint = bare.manifest.fingerprint
         if not self.overlay:
             if before is None:
                 return bare, None
-            if fingerprint_of(before.pristine.manifest) == fingerprint:
+            if before.pristine.manifest.fingerprint == fingerprint:
                 return Runtime(bare.loaded, before.pristine.learned), None
             _observe(bare, before)
             return bare, learn_again(before.pristine.learned.plans, before.runtime.tools, bare)
@@ -138,7 +137,7 @@ class Loading:
         try:
             place = version_path(self.folder, active.content_hash)
             manifest = read_manifest(place)
-            where, old = str(self.folder), fingerprint_of(manifest)
+            where, old = str(self.folder), manifest.fingerprint
             spec = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
             dimension = get(spec, "dimension", int, where)
             if old == fingerprint:

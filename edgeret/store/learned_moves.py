@@ -15,10 +15,9 @@ from edgeret.bundle.overlay_file import Overlay
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import plain
 from edgeret.records import dataclass
+from edgeret.runtime.kept import plans_kept
 from edgeret.runtime.learned_plan import LearnedPlan
-from edgeret.runtime.learning import Learned
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.learner import Learner
 from edgeret.types import Call
 
 FOLDER = "learned"
@@ -49,9 +48,8 @@ def plans_in(
     """The plans that a file bound to `key` holds, none of one that is not there. Raises OverlayError."""
     if not path.exists():
         return ()
-    learned = Learned(lambda: Learner(dimension))
-    learned.read(Overlay.open(path, fingerprint, content_hash, read_only=True, key=key))
-    return learned.plans
+    records = Overlay.open(path, fingerprint, content_hash, read_only=True, key=key).records
+    return plans_kept(records, dimension, str(path))
 
 
 def kept(runtime: Runtime) -> Moved:

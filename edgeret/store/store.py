@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from edgeret.bundle.reader import verify_bundle
 from edgeret.errors import BundleError, CheckFailedError, EdgeretError, InputError
-from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.options import LoadOptions, check_path
 from edgeret.runtime.runtime import Runtime
 from edgeret.store import versions
@@ -124,7 +123,7 @@ class BundleStore:
     def overlay(self) -> Path | None:
         """The file of what is learned over `version`; None where that lasts as long as this object. Raises as `runtime`
         does."""
-        return learned_path(self.folder, fingerprint_of(self.runtime.manifest)) if self._loading.overlay else None
+        return learned_path(self.folder, self.runtime.manifest.fingerprint) if self._loading.overlay else None
 
     @property
     def active(self) -> Version | None:

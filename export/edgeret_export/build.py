@@ -22,17 +22,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.exemplars import pack_exemplars
 from edgeret.runtime.options import LOSS
-from edgeret.runtime.shown import texts_of
-from edgeret.runtime.similar_words import table_of
 from edgeret.runtime.tool_set import pack_tools
-from edgeret.runtime.word_table import pack_words
-from edgeret.scoring import index as indexing
-from edgeret.scoring.calibration import pack_calibration
-from edgeret.scoring.cascade import Thresholds
-from edgeret.scoring.episodes import pack_memory
-from edgeret.scoring.familiarity import Familiarity, pack_familiarity
-from edgeret.scoring.graph import GraphTables, pack_graph
-from edgeret.scoring.head import HeadArrays, pack_head
 from edgeret.terminal.progress import say, track
 from edgeret.types import Tool
 from edgeret_export.argument_stage import argument_role, read_by
@@ -63,6 +53,16 @@ from edgeret_export.places import HERE, Place
 from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.scoring import index as indexing
+from edgeret_export.reference.scoring.calibration import pack_calibration
+from edgeret_export.reference.scoring.cascade import Thresholds
+from edgeret_export.reference.scoring.episodes import pack_memory
+from edgeret_export.reference.scoring.familiarity import Familiarity, pack_familiarity
+from edgeret_export.reference.scoring.graph import GraphTables, pack_graph
+from edgeret_export.reference.scoring.head import HeadArrays, pack_head
+from edgeret_export.reference.shown import texts_of
+from edgeret_export.reference.similar_words import table_of
+from edgeret_export.reference.word_table import pack_words
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import PriorCard, prior_for, prior_of_tables

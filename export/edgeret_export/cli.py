@@ -19,9 +19,8 @@ from edgeret.inputs.tools import read_tools
 from edgeret.native import keep_memory
 from edgeret.runtime.options import PROFILES
 from edgeret.runtime.unread import unread
-from edgeret.scoring.index import STORED_AS
 from edgeret.terminal.console import Parser, add_command, add_lab, add_offline, run, table, warn
-from edgeret.types import Tool
+from edgeret.types import STORED_AS, Tool
 from edgeret_export.average_command import add_average
 from edgeret_export.centre_command import add_centre
 from edgeret_export.check_command import add_check

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from edgeret.bundle import roles
 from edgeret.bundle.layout import Manifest
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
 from edgeret.terminal.progress import track
@@ -105,15 +104,11 @@ def _vectors(before: Runtime, after: Runtime) -> dict[str, Any] | None:
     """How the vectors of tools that both have moved: cosines of each to itself, where both encoders are the same one;
     and which share of its nearest tools a tool has kept, which can be said of any two encoders. None without two
     common tools."""
-    old, new = before.components.index, after.components.index
-    names = [name for name in old.names if name in set(new.names)]
+    names = [name for name in before.tools if name in after.tools]
     if len(names) < 2:
         return None
-    place = [{name: i for i, name in enumerate(index.names)} for index in (old, new)]
-    first, second = (
-        index.vectors[[where[name] for name in names]] for index, where in zip((old, new), place, strict=True)
-    )
-    same = fingerprint_of(before.manifest) == fingerprint_of(after.manifest)
+    first, second = (runtime.loaded.vectors_of(names)[0] for runtime in (before, after))
+    same = before.manifest.fingerprint == after.manifest.fingerprint
     kept = _neighbours_kept(first, second)
     found: dict[str, Any] = {"tools": len(names), "neighbours_kept": float(kept.mean()), "cosine": None}
     drift = kept

@@ -13,13 +13,13 @@ from edgeret.encoders.base import Encoder
 from edgeret.encoders.variants import Variant
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import name_in_words
-from edgeret.scoring.examples import Examples
 from edgeret.types import Tool
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.parity import Parity
 from edgeret_export.encoders.pretrained import TokenVectors
 from edgeret_export.encoders.questions import sample
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.reference.scoring.examples import Examples
 from edgeret_export.sources.priors import PriorCard
 
 GOLDEN = 16

@@ -22,10 +22,6 @@ from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.words import forms
-from edgeret.runtime.evidence import evidence, passages
-from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
-from edgeret.runtime.similar_words import SimilarWords, table_of
-from edgeret.scoring.prior import Evidence, Prior
 from edgeret.terminal.progress import say, track
 from edgeret.types import END, Tool
 from edgeret_export.encoders.adapter import with_adapter
@@ -39,6 +35,10 @@ from edgeret_export.fitting.nothing import NothingSet
 from edgeret_export.fitting.nothing_sets import cut_sets
 from edgeret_export.fitting.prior import BLANK, PriorFigures, fit_prior, leave_one_out
 from edgeret_export.fitting.prior_sets import PriorSet, Request
+from edgeret_export.reference.evidence import evidence, passages
+from edgeret_export.reference.lexicon import Lexicon, tool_flow, tool_words
+from edgeret_export.reference.scoring.prior import Evidence, Prior
+from edgeret_export.reference.similar_words import SimilarWords, table_of
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import sha256_of
 from edgeret_export.sources.plans import Source

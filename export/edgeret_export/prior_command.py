@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.scoring.prior import KINDS
 from edgeret.terminal.console import add_command, add_offline, table
 from edgeret_export.recipe import read_recipe
+from edgeret_export.reference.scoring.prior import KINDS
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.sources.priors import read_prior, write_prior
 

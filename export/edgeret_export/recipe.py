@@ -15,10 +15,10 @@ from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.inputs.tool_text import FORMS
 from edgeret.runtime.options import PROFILES
-from edgeret.scoring.calibration import RISKS
-from edgeret.scoring.graph import GraphOptions
-from edgeret.scoring.index import CROSSOVER, STORED_AS, StoredAs
+from edgeret.types import CROSSOVER, STORED_AS, StoredAs
 from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.reference.scoring.calibration import RISKS
+from edgeret_export.reference.scoring.graph import GraphOptions
 
 _HEAD = HeadOptions()
 AUTO = "auto"

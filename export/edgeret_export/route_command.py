@@ -58,12 +58,12 @@ def _route(arguments: argparse.Namespace) -> Mapping[str, Any]:
         queries = [queries[i] for i in sorted(drawn.tolist())]
     planner = Endpoint(arguments.endpoint, arguments.model) if arguments.endpoint else None
     if planner is None:
-        if not runtime.components.planner.exists:
+        if not runtime.loaded.planner.exists:
             raise InputError(
                 f"{arguments.bundle}: there is no planner in this bundle; build one in with: edgeret-export build "
                 "--planner smollm2-135m-instruct, or name an endpoint with --endpoint URL"
             )
-        runtime.components.planner.get()  # now, so that it is not part of the first search's time
+        runtime.loaded.planner.get()  # now, so that it is not part of the first search's time
     found = report(measure(runtime, queries, strategies, planner), arguments.seed)
     if found["route"] is not None:
         write_whole(Path(arguments.output), json.dumps(found, indent=1) + "\n", "--output")

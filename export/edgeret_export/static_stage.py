@@ -14,9 +14,6 @@ from edgeret.encoders.base import MAX_TOKENS, EncodedQuery, EncoderSpec
 from edgeret.encoders.static import StaticEncoder, pack_table
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.inputs.tool_text import tool_text
-from edgeret.runtime.shown import encode_examples
-from edgeret.scoring.examples import Examples
-from edgeret.scoring.index import as_stored
 from edgeret.terminal.progress import say, track
 from edgeret.types import Tool
 from edgeret_export.encoded import Encoded, golden_of
@@ -30,6 +27,9 @@ from edgeret_export.fitting.shown import shown_examples
 from edgeret_export.fitting.spoken import spoken
 from edgeret_export.fitting.training_set import FOLDS, TrainingSet, training_set
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.scoring.examples import Examples
+from edgeret_export.reference.scoring.index import as_stored
+from edgeret_export.reference.shown import encode_examples
 
 OF_TOOLS = 0.03
 """Penalty of a table that starts at other people's requests and is pulled by tools' texts alone, a tenth to ten times

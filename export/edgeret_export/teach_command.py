@@ -20,8 +20,8 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.sources.priors import prior_for
 
 if TYPE_CHECKING:
-    from edgeret.runtime.python_finder import Ranker
     from edgeret_export.planner.teach import Task
+    from edgeret_export.reference.python_finder import Ranker
 
 PRECISION, TOOL_TEXT = "fp32", "name+description"
 """Of the encoder that searches: the same on every CPU. Its texts are a build's by default."""
@@ -110,11 +110,11 @@ def make_searcher(files: Sequence[str], encoder_card: str, offline: bool) -> Sea
     """A searcher over the tools of these files. Raises InputError."""
     from edgeret.encoders.load import start_encoder
     from edgeret.host import available_cpus
-    from edgeret.runtime.hybrid import HybridSearch
-    from edgeret.scoring.index import Index
     from edgeret_export.encoders.export import export_encoder
     from edgeret_export.encoders.word_vectors import word_reader
     from edgeret_export.planner.trajectory_file import hash_of
+    from edgeret_export.reference.hybrid import HybridSearch
+    from edgeret_export.reference.scoring.index import Index
 
     card, tools = find_card(encoder_card), read_tools(*files)
     exported = export_encoder(card, PRECISION, offline)

@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgeret import from_tools, load
 from edgeret.inputs.conversations import read_conversations
+from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.console import add_command, table, write_whole
+from edgeret_export.reference.runtime import load_reference
 
 
 def add_turns(commands: Any) -> None:
@@ -30,15 +31,15 @@ def add_turns(commands: Any) -> None:
         metavar="C",
         help='JSONL of {"turns": [{"query", "calls"}]}, for the bundle\'s tools',
     )
-    turns.add_argument("-o", "--output", required=True, metavar="FILE", help="the weights: edgeret/scoring/turns.json")
+    turns.add_argument("-o", "--output", required=True, metavar="FILE", help="the weights: turns.json of the reference")
 
 
 def _turns(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_export.fitting.turns import cross_fitted, decided_steps, fit_turns
 
-    whole = load(arguments.bundle, profile="full")
+    whole = load_reference(arguments.bundle, profile="full")
     conversations = read_conversations(arguments.conversations, whole.tools)
-    bare = from_tools(list(whole.tools.values()), base=whole)
+    bare = Runtime(whole.loaded.instead(list(whole.tools.values())))
     found: dict[str, Any] = {"recipe": f"edgeret-export lab turns, {len(conversations)} conversations", "held_out": {}}
     for name, runtime in (("tools", bare), ("demonstrated", whole)):
         decided = decided_steps(runtime, conversations)

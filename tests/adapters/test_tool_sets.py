@@ -18,6 +18,7 @@ from edgeret import Call, Demonstration, EdgeretError, InputError, Tool
 from edgeret.adapters import tool_sets
 from edgeret.adapters.openai import definition
 from edgeret.adapters.tool_sets import MOST_WAITING, Definitions, ToolSets, read_definitions, shared
+from edgeret_export.reference.runtime import components_of, runtime_of
 
 
 def listed(tools: list[Tool]) -> Definitions:
@@ -39,9 +40,9 @@ class Counting:
 
 
 def test_only_tools_that_changed_are_encoded(tiny_tools: Path) -> None:
-    components = edgeret.load(tiny_tools).components
+    components = components_of(edgeret.load(tiny_tools))
     counting = Counting(components.encoder)
-    sets, many = ToolSets(edgeret.Runtime(replace(components, encoder=counting))), many_tools(40)
+    sets, many = ToolSets(runtime_of(replace(components, encoder=counting))), many_tools(40)
     for tools in (many[:30], many[:30], many[2:31], many[:5], [*many[2:30], Tool(many[30].name, "other words")]):
         sets.runtime(listed(tools))
     assert [given for given in counting.given if given] == [30, 1, 1]

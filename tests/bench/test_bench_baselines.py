@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,18 +11,18 @@ import pytest
 from conftest import TOOLS, make_demonstrations
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planner_samples import planned
 
 import edgeret
 from edgeret.errors import InputError, PlannerError
 from edgeret.inputs.demonstrations import Step
 from edgeret.planner.chat import Prompt
-from edgeret.planner.lazy import LazyPlanner
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END, Usage
 from edgeret_bench import OTHER_METHODS
 from edgeret_bench.accuracy import next_tool
+from edgeret_bench.accuracy.bm25 import Bm25
 from edgeret_bench.accuracy.next_tool import by_length, reliability
-from edgeret_bench.accuracy.retrieval import Bm25
 from edgeret_bench.accuracy.scorers import IDEAL_GRAMMAR, Methods, convolve
 from edgeret_bench.metrics import rank
 
@@ -52,21 +51,23 @@ def runtime(tiny_original: Path) -> Runtime:
 
 
 def with_planner(runtime: Runtime, planner: Writer) -> Runtime:
-    return Runtime(replace(runtime.components, planner=LazyPlanner(lambda: planner)))  # type: ignore[arg-type,return-value]
+    return planned(runtime.path, planner)
 
 
 def ranked(runtime: Runtime, method: str, query: str = QUERY, step: Step = FIRST) -> list[str]:
     """Names by falling score."""
-    task = runtime.task(query)
-    scores = Methods(runtime, 0).get(method)(task, step)
-    assert scores.shape == (len(task.request.names),)
-    return [task.request.names[i] for i in rank(scores)]
+    methods = Methods(runtime, 0)
+    task = methods.measured(query, [method])
+    scores = methods.get(method)(task, step)
+    assert scores.shape == (len(task.names),)
+    return [task.names[i] for i in rank(scores)]
 
 
 def cosines(runtime: Runtime, text: str, vectors: np.ndarray | None = None) -> list[str]:
     """Tools by falling cosine to the text."""
-    vectors = runtime.components.index.vectors if vectors is None else vectors
-    return [runtime.components.index.names[i] for i in rank(vectors @ runtime.components.encoder.encode(text))]
+    names = list(runtime.tools)
+    vectors = runtime.loaded.vectors_of(names)[0] if vectors is None else vectors
+    return [names[i] for i in rank(vectors @ runtime.loaded.core.encode(text))]
 
 
 @pytest.mark.parametrize("method", ["similarity", "bm25", "tool-graph"])
@@ -96,7 +97,8 @@ def test_bm25_finds_tools_by_their_words_even_without_demonstrations(runtime: Ru
 
 def test_bm25_reads_each_query_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     methods = Methods(runtime, 0)
-    score, task, other = methods.get("bm25"), runtime.task("play music"), runtime.task("phone")
+    score = methods.get("bm25")
+    task, other = (methods.measured(words, ["bm25"]) for words in ("play music", "phone"))
     asked: list[str] = []
     score(task, FIRST)
     scores = Bm25.scores
@@ -109,20 +111,21 @@ def test_bm25_reads_each_query_once(runtime: Runtime, monkeypatch: pytest.Monkey
 
 
 def test_tool_graph_convolves_with_what_followed_what(runtime: Runtime) -> None:
-    names = list(runtime.components.index.names)
+    names = list(runtime.tools)
     follows = np.zeros((len(names), len(names)), bool)
     for demonstration in make_demonstrations(1):
         called = [call.tool for call in demonstration.calls]
         for a, b in pairwise(called):
             follows[names.index(a), names.index(b)] = True
     assert follows.sum() == 3
-    mixed = convolve(runtime.components.index.vectors, follows)
+    mixed = convolve(runtime.loaded.vectors_of(names)[0], follows)
     for query in (QUERY, "book a meeting", "call my phone"):
         assert ranked(runtime, "tool-graph", query)[:-1] == cosines(runtime, query, mixed)
-        task = runtime.task(query)
-        scores = Methods(runtime, 0).get("tool-graph")(task, FIRST)
-        expected = dict(zip(names, (mixed @ task.request.vector).tolist(), strict=True))
-        found = dict(zip(task.request.names, scores.tolist(), strict=True))
+        methods = Methods(runtime, 0)
+        task = methods.measured(query, ["tool-graph"])
+        scores = methods.get("tool-graph")(task, FIRST)
+        expected = dict(zip(names, (mixed @ runtime.loaded.core.encode(query)).tolist(), strict=True))
+        found = dict(zip(task.names, scores.tolist(), strict=True))
         found.pop(END)
         assert found == pytest.approx(expected, abs=1e-6)
 
@@ -169,11 +172,13 @@ def test_less_is_more_searches_for_what_the_planner_wishes_for(runtime: Runtime)
 def test_a_tool_counts_by_the_wish_that_it_fits_best(runtime: Runtime) -> None:
     wishes = ["play my song", "write a note of it"]
     runtime = with_planner(runtime, Writer("\n".join(wishes)))
-    task = runtime.task(QUERY)
-    scores = Methods(runtime, 0).get("less-is-more")(task, FIRST)
-    vectors = np.stack([runtime.components.encoder.encode(wish) for wish in wishes])
-    for name, vector in zip(runtime.components.index.names, runtime.components.index.vectors, strict=True):
-        found = scores[list(task.request.names).index(name)]
+    methods = Methods(runtime, 0)
+    task = methods.measured(QUERY, ["less-is-more"])
+    scores = methods.get("less-is-more")(task, FIRST)
+    vectors = np.stack([runtime.loaded.core.encode(wish) for wish in wishes])
+    names = list(runtime.tools)
+    for name, vector in zip(names, runtime.loaded.vectors_of(names)[0], strict=True):
+        found = scores[task.names.index(name)]
         assert found == pytest.approx(max(vectors @ vector), abs=1e-6)
 
 

@@ -46,7 +46,7 @@ def test_what_runs_on_a_device_needs_nothing_of_the_build_host(tiny: Path, demos
     (tmp_path / "queries.txt").write_text("find my file\nplay my song\n")
     sweeps = ("--sweep-threads", "--batches", "1,2", "--sweep-providers", "cpu", "--sustained", "0.1")
     results = [tmp_path / name for name in ("before.json", "after.json", "steps.json", "plan.json", "abstain.json")]
-    methods = "random,dr,dtdr-c,dtdr-l-factored,fused,similarity,bm25,tool-graph"
+    methods = "random,dr,fused,similarity,bm25,tool-graph"
     foreign = ("--nothing", "queries.txt", "--among", "2", "--learn", "3", "--train", demos)
     reports = ("report.html", "report.md", "report.csv")
     tools = write_tools(tmp_path / "tools.jsonl", TOOLS)

@@ -14,11 +14,13 @@ from conftest import make_demonstrations
 import edgeret
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, Step
-from edgeret.runtime.runtime import Runtime, Task
+from edgeret.runtime.runtime import Runtime
 from edgeret.types import Call
 from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS
 from edgeret_bench.accuracy import next_tool
 from edgeret_bench.accuracy import scorers as baselines
+from edgeret_bench.accuracy.scorers import Measured
+from edgeret_export.reference.runtime import components_of
 
 METRICS = {"top1", "mrr", "f1", "recall@5", "recall@10"}
 QUERY = "find the letter then mail it to me"
@@ -36,8 +38,8 @@ def plan(*tools: str, links: Sequence[tuple[int, int]] | None = None, query: str
 def always(answer: Callable[[Step], str]) -> Any:
     """A stand-in for `Methods.get` whose every scorer puts `answer(step)` first."""
 
-    def score(task: Task, step: Step) -> np.ndarray:
-        return np.array([name == answer(step) for name in task.request.names], np.float64)
+    def score(task: Measured, step: Step) -> np.ndarray:
+        return np.array([name == answer(step) for name in task.names], np.float64)
 
     return lambda self, name: score
 
@@ -134,7 +136,7 @@ def test_a_tool_without_demonstrations_can_be_scored(runtime: Runtime) -> None:
     found = next_tool.run(runtime, [plan("phone_call", query="call my phone")], NEXT_TOOL_METHODS)
     assert found["n_steps"] == 2
     # Its place is behind every label for methods that know labels only.
-    assert found["methods"]["dtdr-c"]["mrr"] <= 0.5 * (1 / len(runtime.components.head.labels) + 1)
+    assert found["methods"]["dtdr-c"]["mrr"] <= 0.5 * (1 / len(components_of(runtime).head.labels) + 1)
 
 
 def test_an_unknown_method_is_refused_with_the_list(runtime: Runtime) -> None:

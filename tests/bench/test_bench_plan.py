@@ -21,12 +21,13 @@ from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.model import Scores
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.calibration import Calibration
 from edgeret.types import Call, Candidate, Usage
 from edgeret_bench.accuracy import with_llm as plan
 from edgeret_bench.accuracy.rollouts import isomorphic
 from edgeret_bench.accuracy.with_llm import Options
 from edgeret_bench.cli import make_parser
+from edgeret_export.reference.runtime import components_of, runtime_of
+from edgeret_export.reference.scoring.calibration import Calibration
 
 _KEYS = """n_plans n_steps dag seed coverage weighted planner unavailable methods by_plan_length by_history
 conformal prompts reuse plans threads device versions"""
@@ -52,7 +53,7 @@ class Model:
     def count(self, prompt: Prompt) -> tuple[int, int]:
         return len(" ".join(turn.text for turn in prompt.constant).split()), len(prompt.variable.text.split())
 
-    def score(self, prompt: Prompt, answers: Sequence[str]) -> Scores:
+    def score(self, prompt: Prompt, answers: Sequence[str], deadline: float = 0.0) -> Scores:
         if self.fails:
             raise PlannerError("the prompt is too long")
         self.asked.append(list(answers))
@@ -77,9 +78,9 @@ def bare(tiny_original: Path) -> Runtime:
 
 def with_planner(runtime: Runtime, model: Model, weight: float = 0, scale: float = 1, least: float = 0) -> Runtime:
     """`least`: the probability from which on candidates are in the conformal set of every coverage above 0."""
-    components = runtime.components
+    components = components_of(runtime)
     parameters = replace(components.calibration.parameters, right_probabilities=(least, 1.0))
-    return Runtime(
+    return runtime_of(
         replace(
             components,
             calibration=Calibration(parameters),
@@ -305,7 +306,7 @@ def test_answers_outside_the_mask_are_counted(bare: Runtime, monkeypatch: pytest
     cases = ("phone_call", "none", False), ("phone_call", "hard", True), ("send_mail", "hard", False)
     for tool, masking, outside in (*cases, ("no_such_tool", "soft", True)):
         answer = ([Candidate(tool, 1.0)], Usage(1, 1, 2, 0, 1.0))
-        monkeypatch.setattr("edgeret.runtime.decide.rerank", lambda *_, answer=answer, **__: answer)
+        monkeypatch.setattr("edgeret_export.reference.decide.rerank", lambda *_, answer=answer, **__: answer)
         answers = plan.walk(runtime, make_demonstrations(1), "planner", masking, Options())  # type: ignore[arg-type]
         assert plan.summary(answers)["outside_mask"] == (len(answers) if outside else 0), (tool, masking)
 
@@ -344,8 +345,11 @@ def test_a_planner_that_fails_on_the_way_does_not_end_the_benchmark(bare: Runtim
         assert row["outcomes"] == {"complete": 3}  # what reading fills asks no planner
         assert (row["plan_fsa"], row["n_validated"]) == (1.0, 3)
     number = {"type": "object", "properties": {"name": {"description": "Phone number."}}, "required": ["name"]}
-    tools = {**bare.components.tools, "find_file": replace(bare.components.tools["find_file"], parameters=number)}
-    asked = with_planner(Runtime(replace(bare.components, tools=tools)), model)
+    tools = {
+        **components_of(bare).tools,
+        "find_file": replace(components_of(bare).tools["find_file"], parameters=number),
+    }
+    asked = with_planner(runtime_of(replace(components_of(bare), tools=tools)), model)
     for row in plan.run(asked, arguments * 3, Options(steps=0, plans=3))["plans"].values():
         assert row["outcomes"] == {"failed": 3}
         assert (row["sr"], row["plan_fsa"], row["ms_per_plan"], row["n_validated"]) == (0.0, 0.0, None, 0)
@@ -360,7 +364,7 @@ def test_filled_arguments_decide_over_success(bare: Runtime) -> None:
     ]
     number = {"type": "object", "properties": {"name": {"description": "Phone number."}}, "required": ["name"]}
     asked = replace(bare.tools["find_file"], parameters=number)  # which no request has
-    bare = Runtime(replace(bare.components, tools={**bare.tools, "find_file": asked}))
+    bare = runtime_of(replace(components_of(bare), tools={**bare.tools, "find_file": asked}))
     right = plan.run(with_planner(bare, Model(reply='{"name": " it"}')), demonstrations, Options(("heads",), steps=1))
     row = right["plans"]["heads"]
     assert row["sr"] == row["plan_fsa"] > 0.7

@@ -31,6 +31,7 @@ from edgeret_bench.accuracy import retrieval
 from edgeret_bench.cli import main
 from edgeret_export.encoders import expansion as expanding
 from edgeret_export.encoders.word_vectors import word_reader
+from edgeret_export.reference.runtime import components_of
 from edgeret_export.sources.expansions import Expansion, Line, as_text, origin_hash
 from edgeret_export.sources.priors import read_prior
 
@@ -365,7 +366,7 @@ def test_a_bundle_is_searched_by_the_vectors_of_its_index(
     monkeypatch.setattr(retrieval, "run", lambda *a: seen.append(a[4].vectors) or run(*a))
     command = ["retrieval", "--bundle", str(tmp_path / "b"), "--queries", str(tmp_path / "q"), "--methods", "dense"]
     assert main(command) == 0
-    assert seen[0].tobytes() == edgeret.load(tmp_path / "b", threads=1).components.index.vectors.tobytes()
+    assert seen[0].tobytes() == components_of(edgeret.load(tmp_path / "b", threads=1)).index.vectors.tobytes()
     capsys.readouterr()
     assert main([*command, "--expansion", "e.jsonl"]) == 2
     assert "--index-vectors are for --tools" in capsys.readouterr().err

@@ -87,10 +87,10 @@ def test_providers_are_measured_or_their_absence_explained(tiny_original: Path) 
 
 def test_batches_encode_all_queries_of_each_block(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    embed = runtime.components.encoder.encode_batch
-    monkeypatch.setattr(
-        runtime.components.encoder, "encode_batch", lambda batch: (sizes.append(len(batch)), embed(batch))[1]
-    )
+    encoder = sweeps.batch_encoder(runtime)
+    embed = encoder.encode_batch
+    monkeypatch.setattr(encoder, "encode_batch", lambda batch: (sizes.append(len(batch)), embed(batch))[1])
+    monkeypatch.setattr(sweeps, "batch_encoder", lambda _: encoder)
     found = sweeps.batches(runtime, QUERIES, (1, 4, 6, 30))
     assert {size: row["n"] for size, row in found.items()} == {"1": 24, "4": 6, "6": 6, "30": 3}
     assert {size: sizes.count(size) for size in sizes} == {1: 24, 4: 6, 6: 6, 30: 3}

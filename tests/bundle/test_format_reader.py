@@ -29,6 +29,7 @@ from edgeret import Tool
 from edgeret.runtime.history import History
 from edgeret_export.fitting.training_set import FEW_PLANS
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import components_of, request_of
 
 TOOLS = [
     Tool("find_file", "find a file", {"type": "object", "properties": {"name": {"description": "of the file"}}}),
@@ -331,24 +332,22 @@ def test_second_reader_agrees(kind: Path, tmp_path: Path, points: list[tuple[flo
         for tool in history:
             task.call(tool, foreign=True)
         reader.encode(query)
-        assert tuple(reader.names) == task.request.names
-        request, numbers = task.request, reader.numbers(history)
+        assert tuple(reader.names) == request_of(task).names
+        request, numbers = request_of(task), reader.numbers(history)
         np.testing.assert_allclose(
             np.exp(reader.prior(history)), np.exp(request.prior_scores(task.calls)), rtol=0, atol=1e-5
         )
         fused, calibrated = reader.decide(history)
-        begun = History()
-        for call, number in zip(task.calls, numbers, strict=True):
-            begun.add(call, number)
+        begun = History(list(task.calls))
         if reader.head is not None:
-            graph, head = runtime.components.graph, np.exp(request.head_scores(begun))
+            graph, head = components_of(runtime).graph, np.exp(request.head_scores(begun))
             walked = graph.distribution(graph.locate(request.vector), numbers)
             np.testing.assert_allclose(reader.walk(history), walked, rtol=0, atol=1e-5)
             np.testing.assert_allclose(np.exp(reader.score(history)), head, rtol=0, atol=1e-5)
         assert fused.sum() == pytest.approx(1)
         np.testing.assert_allclose(calibrated, task.probabilities(), rtol=0, atol=1e-5)
         for coverage in (0.5, 0.9, 0.99):
-            mask = runtime.components.calibration.candidate_set(task.candidates(), coverage)
+            mask = components_of(runtime).calibration.candidate_set(task.candidates(), coverage)
             names = [request.names[i] for i in reader.conformal_set(task.probabilities(), coverage)]
             assert {candidate.tool for candidate in mask} == set(names)
 

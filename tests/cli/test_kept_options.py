@@ -10,7 +10,6 @@ import pytest
 
 import edgeret
 from edgeret.cli.commands import main
-from edgeret.runtime.loaded import Loaded
 from edgeret.types import Call
 
 TOOLS = '[{"name": "feed_cat", "description": "Fills the bowl of the cat."}]'
@@ -31,7 +30,6 @@ def test_bundle_and_overlay_may_have_names_that_are_no_text(tiny: Path) -> None:
     odd = tiny.with_name(os.fsdecode(b"b\xff"))
     tiny.rename(odd)
     runtime = edgeret.load(odd, overlay=True)
-    assert runtime.by_core
     runtime.learn([PLAN])
     assert edgeret.load(odd, overlay=True).learned.count == 1
 
@@ -41,8 +39,3 @@ def test_words_that_no_file_holds_are_in_no_plan(tiny: Path) -> None:
     runtime.learn([PLAN])
     assert runtime.forget("\ud800") == runtime.forget(tool="\ud800") == 0
     assert runtime.learned.count == 1
-
-
-def test_a_decision_by_the_command_line_needs_no_components(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Loaded, "components", property(lambda _: pytest.fail("Python's components were read")))
-    assert main(["select", str(tiny), "find my file", "--json"]) == 0

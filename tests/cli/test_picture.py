@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from conftest import build_tiny
 
-import edgeret
 from edgeret.bundle.reader import open_bundle
 from edgeret.cli.commands import main
+from edgeret.cli.drawn import read_drawn
 from edgeret.cli.picture import cluster_rows, clusters_told, draw
 from edgeret.cli.tool_map import (
     HEIGHT,
@@ -30,7 +30,7 @@ from edgeret.cli.tool_map import (
     tool_map,
 )
 from edgeret.errors import InputError
-from edgeret.scoring.graph import GLOBAL, PADDING
+from edgeret_export.reference.scoring.graph import GLOBAL, PADDING, load_graph
 
 
 class Reader(HTMLParser):
@@ -69,8 +69,7 @@ def test_the_picture_shows_tools_transitions_files_and_licences(tiny_original: P
 
 
 def test_every_arrow_has_a_head_and_stops_at_the_rim_of_its_tool(tiny_original: Path, tmp_path: Path) -> None:
-    runtime = edgeret.load(tiny_original, threads=1)
-    drawn = tool_map(runtime.components.graph.labels, runtime.components.index, runtime.components.graph.transitions())
+    drawn = tool_map(read_drawn(open_bundle(tiny_original)))
     places = {spot.dot.name: (spot.dot.x, spot.dot.y) for spot in drawn.spots}
     assert drawn.moves
     for move in drawn.moves:
@@ -98,8 +97,7 @@ def test_names_on_the_map_cover_neither_each_other_nor_a_tool() -> None:
 
 
 def test_a_chosen_tool_shows_all_that_leaves_it_and_comes_to_it(tiny_original: Path) -> None:
-    parts = edgeret.load(tiny_original, threads=1).components
-    drawn = tool_map(parts.graph.labels, parts.index, parts.graph.transitions())
+    drawn = tool_map(read_drawn(open_bundle(tiny_original)))
     spots = {spot.dot.name: spot for spot in drawn.spots}
     assert [move.after for move in spots["find_file"].out].count("send_mail") == 1
     assert [move.before for move in spots["send_mail"].into].count("find_file") == 1
@@ -143,13 +141,14 @@ def test_names_without_room_are_counted_on_the_page(
 
 
 def test_transitions_count_what_followed_what(tiny_original: Path) -> None:
-    graph = edgeret.load(tiny_original, threads=1).components.graph
-    moves = graph.transitions()
+    drawn = read_drawn(open_bundle(tiny_original))
+    graph, moves = load_graph(open_bundle(tiny_original)), drawn.transitions
+    np.testing.assert_array_equal(moves, graph.transitions())
     everywhere = {(int(b), int(a)): n for c, b, a, n in moves.tolist() if c == GLOBAL}
     find, send = graph.labels.index("find_file"), graph.labels.index("send_mail")
     assert everywhere[find, send] == pytest.approx(16)  # two plans, eight times each
     assert everywhere[PADDING, find] == pytest.approx(16)
-    rows = cluster_rows(graph, edgeret.load(tiny_original, threads=1).components.index, moves)
+    rows = cluster_rows(drawn)
     assert any("find_file → send_mail" in row[2] for row in rows)
 
 
@@ -166,7 +165,7 @@ def test_the_map_keeps_every_tool_inside_and_does_not_flip() -> None:
 def test_inspect_and_picture_say_the_same_number_of_clusters(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told, total = clusters_told(open_bundle(tiny)), len(edgeret.load(tiny, threads=1).components.graph.centroids)
+    told, total = clusters_told(open_bundle(tiny)), len(load_graph(open_bundle(tiny)).centroids)
     assert re.fullmatch(rf"{total}( \(2 × {total // 2}\))?", told)
     assert main(["inspect", str(tiny), "--html", str(tmp_path / "p.html")]) == 0
     assert f"clusters {told};" in capsys.readouterr().out

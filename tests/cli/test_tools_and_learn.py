@@ -16,8 +16,7 @@ import edgeret
 from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.cli.commands import main
 from edgeret.inputs.demonstrations import read_demonstrations
-from edgeret.runtime import learning
-from edgeret.runtime.components import fingerprint_of
+from edgeret_export.reference import learning
 
 QUERY = "close it"
 NAMES = [tool.name for tool in TOOLS]
@@ -93,7 +92,7 @@ def writing(bundle: Path) -> Iterator[None]:
     runtime = edgeret.load(bundle, overlay=True)
     runtime.learn([edgeret.Demonstration("d", "zip it", (edgeret.Call("find_file"),))])
     runtime.close()
-    with Overlay.open(overlay_path(bundle), fingerprint_of(runtime.manifest), runtime.manifest.content_hash):
+    with Overlay.open(overlay_path(bundle), runtime.manifest.fingerprint, runtime.manifest.content_hash):
         yield
 
 

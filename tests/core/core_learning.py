@@ -11,6 +11,7 @@ import numpy as np
 from binding import Change, Core, Model, Task, Text
 
 import edgeret
+from edgeret_export.reference.runtime import request_of
 
 ACCEPTED, CORRECTED, DEMONSTRATION = range(3)
 
@@ -78,7 +79,7 @@ class Learner:
         """Where the core has no encoder, Python's vectors are given."""
         encoding = None
         if python is not None and not self.model.encodes:
-            encoded = python.task(query).request.encoded
+            encoded = request_of(python.task(query)).encoded
             encoding = encoded.vector, encoded.tokens, np.asarray(encoded.spans)
         return self.model.task(query, tools, encoding, learner=self.handle)
 

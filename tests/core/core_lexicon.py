@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from edgeret.runtime.lexicon import Lexicon, ToolWords, tool_words
 from edgeret.types import Tool
+from edgeret_export.reference.lexicon import Lexicon, ToolWords, tool_words
 
 Library = Callable[..., ctypes.CDLL]
 SOURCES = (

@@ -17,10 +17,10 @@ from edgeret.inputs.changing import changes
 from edgeret.inputs.language_rules import LANGUAGES, content, rules_of
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
-from edgeret.runtime.opposites import Opposites
-from edgeret.runtime.values import ToolValues
-from edgeret.runtime.word_table import ToolWords
 from edgeret.types import Tool
+from edgeret_export.reference.opposites import Opposites
+from edgeret_export.reference.values import ToolValues
+from edgeret_export.reference.word_table import ToolWords
 
 SOURCES = ("unicode", "pattern", "languages", "said", "language", "clauses", "wishes", "asking", "sayings", "stems")
 SOURCES += ("opposites", "values", "habits", "words", "json", "distinct", "probe_sayings", "probe_habits")

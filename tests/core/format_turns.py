@@ -11,7 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-WEIGHTS = json.loads((Path(__file__).parents[2] / "edgeret" / "scoring" / "turns.json").read_text(encoding="utf-8"))
+WEIGHTS = json.loads(
+    (Path(__file__).parents[2] / "export" / "edgeret_export" / "reference" / "scoring" / "turns.json").read_text(
+        encoding="utf-8"
+    )
+)
 
 
 def logs(p: Array, end: int) -> tuple[Array, float]:

@@ -18,7 +18,8 @@ from test_decisions import KINDS, QUERIES, begun, build_kind
 import edgeret
 from edgeret import END, Call, Demonstration
 from edgeret.core.explained import Explained, Told, explained
-from edgeret.runtime.why import Remembered
+from edgeret_export.reference.runtime import request_of
+from edgeret_export.reference.why import Remembered
 
 WITHIN = 1e-4
 ASKED = QUERIES[:2] + QUERIES[6:7] + QUERIES[9:10] + QUERIES[16:18]
@@ -132,7 +133,7 @@ def test_what_was_learned_has_the_same_word(library: Core, model: Model, kind: P
 
 
 def task_of(model: Model, python: edgeret.Runtime, query: str, learner: c.c_void_p) -> Task:
-    encoded = python.task(query).request.encoded
+    encoded = request_of(python.task(query)).encoded
     given = (encoded.vector, encoded.tokens, np.asarray(encoded.spans))
     return model.task(query, None, None if model.encodes else given, learner=learner)
 

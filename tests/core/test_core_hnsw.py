@@ -20,8 +20,9 @@ from test_decisions import check
 import edgeret
 from edgeret import Tool
 from edgeret.bundle.codec import get_array, unpack
-from edgeret.scoring import hnsw_file, index
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import request_of
+from edgeret_export.reference.scoring import hnsw_file, index
 
 COUNT = 4100
 SOME = [
@@ -87,7 +88,7 @@ def test_decisions_are_those_among_what_the_graph_finds(model: Model, python: ed
     for query in QUERIES:
         for history in HISTORIES:
             task = python.task(query)
-            assert len(task.request.names) < 200
+            assert len(request_of(task).names) < 200
             with model.task(query) as other:
                 for name in history:
                     task.call(name, foreign=True)
@@ -119,7 +120,7 @@ def test_subsets_failures_and_turns(model: Model, python: edgeret.Runtime) -> No
         conversation.say(query).call(far)
         with model.task("and mail it", earlier=([far], 1)) as other, other.fork() as fork:
             task = conversation.say("and mail it")
-            assert far in task.request.names
+            assert far in request_of(task).names
             alike(other, task)
             alike(fork, task)
 

@@ -19,6 +19,7 @@ from test_decisions import QUERIES, TOOLS, build_kind
 import edgeret
 from edgeret import Tool
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import request_of
 
 KINDS = ("alone, a table", "few, a table", "many, with a first stage")
 NAMES = [tool.name for tool in TOOLS]
@@ -55,7 +56,7 @@ class Both:
     def begin(self, query: str, tools: Sequence[str] | None = None) -> tuple[edgeret.Task, Task]:
         theirs = self.python.task(query, tools=tools)
         if not self.model.encodes:
-            _ = theirs.request  # what is given as vectors is decided by the bundle's own encoder
+            _ = request_of(theirs)  # what is given as vectors is decided by the bundle's own encoder
         return theirs, self.core.task(query, self.python, tools)
 
     def agree(self, queries: Sequence[str] = QUERIES[:14], tools: Sequence[str] | None = None) -> None:

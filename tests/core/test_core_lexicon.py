@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 
 from edgeret.inputs.tools import read_tools
 from edgeret.inputs.words import forms, words
-from edgeret.runtime.lexicon import MOST_PAIRS, Lexicon, tool_flow
-from edgeret.runtime.similar_words import SimilarWords, table_of
 from edgeret.types import Tool
+from edgeret_export.reference.lexicon import MOST_PAIRS, Lexicon, tool_flow
+from edgeret_export.reference.similar_words import SimilarWords, table_of
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = [

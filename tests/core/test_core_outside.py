@@ -23,6 +23,7 @@ import edgeret
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.types import Candidate, Tool
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import components_of, request_of
 
 BAD_INPUT, BAD_BUNDLE, NO_ENCODER = 1, 2, 5
 WITHIN = 1e-5
@@ -74,7 +75,7 @@ def python(folder: Path) -> edgeret.Runtime:
 
 @pytest.fixture
 def given(python: edgeret.Runtime) -> Given:
-    encoder: Any = python.components.encoder
+    encoder: Any = components_of(python).encoder
     return Given(encoder)
 
 
@@ -116,7 +117,7 @@ def test_search_examples_and_tools_that_come_are_read_by_it(
             near(task.candidates(50), theirs.task(query).candidates())
         hits = [hit.tool for hit in theirs.search(query, 3, strategy="hybrid")]
         assert [name for name, _, _ in model.search(query, 3)] == hits
-    assert np.allclose(model.encode(LONG), theirs.components.encoder.encode(LONG), atol=1e-6)
+    assert np.allclose(model.encode(LONG), components_of(theirs).encoder.encode(LONG), atol=1e-6)
     model.close()
 
 
@@ -143,7 +144,7 @@ def test_what_was_learned_and_turns_rest_on_it(
 
 
 def test_texts_are_cut_where_it_reads_no_more(library: Core, folder: Path, python: edgeret.Runtime) -> None:
-    encoder: Any = python.components.encoder
+    encoder: Any = components_of(python).encoder
     given = Given(encoder, most=8)
     model = given.load(library, folder)
     model.encode(LONG)
@@ -246,7 +247,7 @@ def test_a_planner_may_be_asked_about_the_conformal_set(
     library: Core, folder: Path, python: edgeret.Runtime, given: Given
 ) -> None:
     model = given.load(library, folder)
-    calibration = python.components.calibration
+    calibration = components_of(python).calibration
     for query in QUERIES:
         theirs = python.task(query)
         with model.task(query) as task:
@@ -267,7 +268,7 @@ def test_a_planner_may_be_asked_about_the_conformal_set(
                 tool = python.tools[name]
                 floors = [calibration.floor(False, None, risk) for risk in (0.1, tool.risk) if risk is not None]
                 assert answer.floor == pytest.approx(max(floors)) and bool(answer.confirm) == tool.confirm
-                assert bool(answer.named) == (name in theirs.request.named)
+                assert bool(answer.named) == (name in request_of(theirs).named)
             for number in (-2, len(model.names)):
                 with pytest.raises(CoreError, match=f"no tool has the number {number}"):
                     task.answer_with(number)

@@ -30,9 +30,8 @@ from edgeret import Tool
 from edgeret.bundle.overlay import Contents, pack_batch, pack_header, scan
 from edgeret.bundle.overlay_file import read_overlay
 from edgeret.errors import OverlayError
-from edgeret.runtime.components import fingerprint_of
-from edgeret.scoring.learned_state import pack_learner
-from edgeret.scoring.mixture import Guard
+from edgeret_export.reference.scoring.learned_state import pack_learner
+from edgeret_export.reference.scoring.mixture import Guard
 
 BAD_OVERLAY, NOT_KEPT = 7, 8
 STATE = 1e-2  # of an array's largest number, as section 19 allows
@@ -63,7 +62,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def encoder(folder: Path) -> str:
-    return fingerprint_of(edgeret.load(folder).components.manifest)
+    return edgeret.load(folder).manifest.fingerprint
 
 
 def state(runtime: edgeret.Runtime) -> dict[str, Any]:

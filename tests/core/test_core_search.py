@@ -143,7 +143,6 @@ def test_options_that_are_none_are_refused(model: Model) -> None:
 
 def test_a_runtime_searches_by_the_library_and_tells_what_it_heard(folder: Path) -> None:
     mine, theirs = edgeret.load(folder), by_python(folder)
-    assert mine.by_core
     words = "find the file, send the mail and then play some music for me"
     found, wanted = (runtime.search_with_trace(words, 5) for runtime in (mine, theirs))
     assert [(event.kind, event.text, event.tools) for event in found.trace.events] == [

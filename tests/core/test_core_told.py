@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from test_decisions import QUERIES, build_kind
 
 import edgeret
+from edgeret_export.reference.runtime import request_of
 
 READS = {"tokenize", "encode", "search", "graph", "head"}
 LEARNED = 16
@@ -131,7 +132,7 @@ def test_a_tasks_own_vectors_begin_the_same_task(library: Core, few: Path) -> No
     model, python = library.load(few), edgeret.load(few)
     for query in QUERIES:
         with model.task(query) as task:
-            found, encoded = task.encoding(), python.task(query).request.encoded
+            found, encoded = task.encoding(), request_of(python.task(query)).encoded
             assert found[0] == pytest.approx(encoded.vector, abs=1e-6) and same(found[2:], [encoded.spans])
             assert found[1] == pytest.approx(encoded.tokens, abs=1e-6)
             with model.task(query, encoding=found) as other:

@@ -19,12 +19,13 @@ from test_decisions import KINDS, TOOLS, build_kind, check
 import edgeret
 from edgeret.inputs.conversations import read_conversations
 from edgeret.inputs.tools import read_tools
-from edgeret.runtime.components import load_components
 from edgeret.runtime.options import LoadOptions
-from edgeret.runtime.tool_changes import instead
-from edgeret.scoring.turns import TurnStep, next_probabilities, shipped_weights
 from edgeret.types import Turn
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.components import load_components
+from edgeret_export.reference.runtime import request_of, runtime_of
+from edgeret_export.reference.scoring.turns import TurnStep, next_probabilities, shipped_weights
+from edgeret_export.reference.tool_changes import instead
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "edgeret" / "base"
@@ -58,7 +59,7 @@ def compare(model: Model, python: edgeret.Runtime, talk: Talk, tools: Sequence[s
     before: list[Sequence[str]] = []
     for query, calls in talk:
         task = conversation.say(query)
-        encoded, given = task.request.encoded if not model.encodes else None, None
+        encoded, given = request_of(task).encoded if not model.encodes else None, None
         if encoded is not None:
             given = encoded.vector, encoded.tokens, np.asarray(encoded.spans)
         turn = model.task(query, tools, given, earlier=earlier_of(before) if before else None)
@@ -103,7 +104,7 @@ def from_base(library: Core) -> tuple[Model, edgeret.Runtime]:
     model = base.with_tools([line for line in lines if line], base.names)
     base.close()
     held = instead(load_components(BASE, LoadOptions(threads=1)), read_tools(EXAMPLE / "tools.jsonl"))
-    return model, edgeret.Runtime(held)
+    return model, runtime_of(held)
 
 
 def test_the_examples_conversations_are_decided_alike(library: Core) -> None:
@@ -149,7 +150,10 @@ def test_the_reference_computes_what_the_format_says() -> None:
 def test_the_cores_weights_are_the_shipped_ones() -> None:
     command = [sys.executable, str(ROOT / "core" / "make_turns.py"), "--check"]
     done = subprocess.run(
-        command, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+        command,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": f"{ROOT}:{ROOT / 'export'}", "PATH": "/usr/bin:/bin"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

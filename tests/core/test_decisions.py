@@ -20,8 +20,9 @@ from python_reader import by_python
 import edgeret
 from edgeret import Decision, Tool
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.runtime.why import Remembered
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import request_of
+from edgeret_export.reference.why import Remembered
 
 TOOLS = [
     Tool("find_file", "find a file", {"type": "object", "properties": {"name": {"description": "of the file"}}}),
@@ -100,7 +101,7 @@ def begun(
     task = python.task(query, tools=tools)
     if model.encodes:
         return task, model.task(query, tools)
-    encoded = task.request.encoded
+    encoded = request_of(task).encoded
     return task, model.task(query, tools, (encoded.vector, encoded.tokens, np.asarray(encoded.spans)))
 
 
@@ -255,7 +256,7 @@ def test_what_does_not_fit_is_refused_by_name(library: Core, tiny_table: Path) -
             task.call("find_file")
         assert told.value.status == 6
         assert task.next().probability > 0
-    wrong = replace(edgeret.load(tiny_table).task("a file").request.encoded)
+    wrong = replace(request_of(edgeret.load(tiny_table).task("a file")).encoded)
     with pytest.raises(CoreError, match="length"):
         model.task("a file", encoding=(wrong.vector * 2, wrong.tokens, np.asarray(wrong.spans)))
     model.close()

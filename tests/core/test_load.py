@@ -22,9 +22,9 @@ from forge_arrays import get, pack
 
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.encoders.static import read_table
-from edgeret.runtime.components import Components, load_components
 from edgeret.runtime.options import LoadOptions
-from edgeret.scoring.familiarity import Familiarity
+from edgeret_export.reference.components import Components, load_components
+from edgeret_export.reference.scoring.familiarity import Familiarity
 
 BASE = Path(__file__).parents[2] / "edgeret" / "base"
 

@@ -18,8 +18,9 @@ from test_decisions import HISTORIES, KINDS, QUERIES, TOOLS, begun, build_kind
 
 import edgeret
 from edgeret import Tool
-from edgeret.runtime.shown import examples_at
-from edgeret.runtime.tool_changes import instead
+from edgeret_export.reference.runtime import components_of, runtime_of
+from edgeret_export.reference.shown import examples_at
+from edgeret_export.reference.tool_changes import instead
 
 MAIL, NOTE = TOOLS[1], TOOLS[2]
 NEW = [
@@ -107,7 +108,7 @@ def changed(python: edgeret.Runtime, model: Model, step: Step) -> tuple[edgeret.
     after = python.with_tools(add=step.add, remove=step.remove, replace=step.replace)
     vectors = None
     if not model.encodes:
-        index = after.components.index
+        index = components_of(after).index
         rows = [index.names.index(tool.name) for tool in (*step.add, *step.replace)]
         vectors = index.vectors[rows], examples_at(index, rows)
     return after, model.with_tools(told(step.add), step.remove, told(step.replace), vectors)
@@ -124,7 +125,7 @@ def agree(found: Task, wanted: edgeret.Task) -> None:
 
 
 def check(python: edgeret.Runtime, model: Model, queries: Sequence[str] = QUERIES) -> None:
-    assert model.names == list(python.components.index.names)
+    assert model.names == list(components_of(python).index.names)
     gone = [tool.name for tool in TOOLS if tool.name not in model.names]
     for query in queries:
         for history in HISTORIES[::2]:
@@ -272,9 +273,9 @@ def test_tools_alone_leave_demonstrations_and_the_first_stage_behind(
     other = model.with_tools(told([*NEW, TOOLS[0]]), model.names, alone=True)
     same = model.with_tools(alone=True)
     assert (other.labels, other.stages, same.labels) == (0, 1, 0)
-    check(edgeret.Runtime(instead(python.components, [*NEW, TOOLS[0]])), other)
+    check(runtime_of(instead(components_of(python), [*NEW, TOOLS[0]])), other)
     whole = model.with_tools(told(TOOLS), model.names, alone=True)
-    check(edgeret.Runtime(instead(python.components, TOOLS)), whole)
+    check(runtime_of(instead(components_of(python), TOOLS)), whole)
     again = other.with_tools(alone=True)
     assert again.handle.value == other.handle.value
     for each in (again, same, whole, other):

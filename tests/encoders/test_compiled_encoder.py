@@ -31,6 +31,7 @@ from edgeret.errors import BundleError, InputError
 from edgeret.host import instruction_set
 from edgeret.kernel import LIBRARY
 from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.reference.runtime import components_of
 
 HERE = instruction_set()
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the package was built without a C compiler")
@@ -320,8 +321,8 @@ def test_without_the_library_onnx_runtime_encodes(monkeypatch: pytest.MonkeyPatc
 @quick
 def test_who_encodes_can_be_chosen(real: Path, options: dict[str, Any], engine: str) -> None:
     runtime = edgeret.load(real, **options)
-    assert runtime.components.encoder.engine == engine
-    assert runtime.components.encoder.providers[0] == "cpu"
+    assert components_of(runtime).encoder.engine == engine
+    assert components_of(runtime).encoder.providers[0] == "cpu"
 
 
 @pytest.mark.real

@@ -16,9 +16,10 @@ from edgeret.encoders.base import segment_means
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.inputs.clauses import clause_spans
-from edgeret.runtime.evidence import MOST_CLAUSES, MOST_WINDOWS, evidence
-from edgeret.runtime.lexicon import Lexicon
 from edgeret.types import SEGMENTS
+from edgeret_export.reference.evidence import MOST_CLAUSES, MOST_WINDOWS, evidence
+from edgeret_export.reference.lexicon import Lexicon
+from edgeret_export.reference.runtime import request_of
 
 LIMIT = 16
 
@@ -95,4 +96,4 @@ def test_long_queries_are_decided_in_every_kind_of_bundle(tmp_path: Path, demons
         task.call("find_file")
         assert np.isfinite(task.probabilities()).all()
         assert [c.probability for c in task.candidates()] == [c.probability for c in task.candidates()]
-    assert runtime.task("mail " * 3000).request.readings > 100
+    assert request_of(runtime.task("mail " * 3000)).readings > 100

@@ -21,6 +21,7 @@ from edgeret.encoders.base import LoadedTokenizer
 from edgeret.encoders.word_tokens import WordTokens
 from edgeret.encoders.word_vectors import DIMENSION, WordVectors, pack_word_vectors
 from edgeret.errors import BundleError
+from edgeret_export.reference.runtime import components_of
 
 PIECES = ("[UNK]", "book", "flight", "fly", "##ing", "##s", "a", "##a")
 ROWS = np.eye(len(PIECES), DIMENSION, dtype=np.float32)
@@ -81,12 +82,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 FORGED = {
     "another tokenizer's": ({"tokenizer": "0" * 64}, "made for another tokenizer than the bundle's"),
     "no tokenizer": ({"tokenizer": None}, "made for another tokenizer than the bundle's"),
-    "of other numbers": ({"pairs": np.zeros((9, 5), np.int8)}, '"pairs" must have shape'),
+    "of other numbers": ({"pairs": np.zeros((9, 5), np.int8)}, '"pairs" has another shape'),
     "for fewer pieces": (
         {"pairs": np.zeros((9, 32), np.int8), "scales": np.zeros(9, "<f4")},
         "9 vectors for a tokeniz",
     ),
-    "scales of another number": ({"scales": np.zeros(9, "<f4")}, '"scales" must have shape'),
+    "scales of another number": ({"scales": np.zeros(9, "<f4")}, '"scales" has another shape'),
     "a scale of nan": (None, "must lie between|not finite"),
 }
 
@@ -96,7 +97,7 @@ def test_forged_files_are_refused(folder: Path, tmp_path: Path, case: str) -> No
     fields, message = FORGED[case]
     copy = Path(shutil.copytree(folder, tmp_path / "bundle"))
     if fields is None:
-        pieces = edgeret.load(copy).components.encoder.tokenizer.library.get_vocab_size()
+        pieces = components_of(edgeret.load(copy)).encoder.tokenizer.library.get_vocab_size()
         fields = {"scales": np.full(pieces, np.nan, "<f4")}
     changed(copy, "word-vectors.msgpack", **fields)
     with pytest.raises(BundleError, match=message):

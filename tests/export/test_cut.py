@@ -17,6 +17,7 @@ from edgeret_export import cli
 from edgeret_export.cut import cut_bundle
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import components_of
 from tests.conftest import build_tiny, make_demonstrations, tiny_exported
 
 BASE = Path(edgeret.__file__).parent / "base"
@@ -42,7 +43,7 @@ def test_it_is_whole_and_says_what_it_is(small: Path) -> None:
 def test_a_text_whose_tokens_stay_is_read_as_before_to_the_bit(small: Path) -> None:
     after, before = edgeret.load(small), edgeret.load(BASE)
     for text in (TOLD, *(tool.description for tool in before.tools.values())):
-        encoders = [runtime.components.encoder.encode_query(text) for runtime in (before, after)]
+        encoders = [components_of(runtime).encoder.encode_query(text) for runtime in (before, after)]
         assert np.array_equal(encoders[0].vector, encoders[1].vector)
         assert np.array_equal(encoders[0].spans, encoders[1].spans)
     assert before.search(TOLD) == after.search(TOLD)
@@ -52,7 +53,7 @@ def test_what_is_not_kept_is_spelt_and_still_has_a_vector(small: Path) -> None:
     runtime = edgeret.load(small)
     vocabulary = json.loads((small / "tokenizer.json").read_text())["model"]["vocab"]
     assert "knight" not in vocabulary
-    vector = runtime.components.encoder.encode_query("knight").vector
+    vector = components_of(runtime).encoder.encode_query("knight").vector
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
 
 

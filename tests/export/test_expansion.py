@@ -24,6 +24,7 @@ from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.expansion import Queries, best_choice, blend, depth, expand_vectors, found_again, means
 from edgeret_export.planner.expand import ByDemonstrations, Settings, expand
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import components_of
 from edgeret_export.sources.expansions import Expansion, Line, read_expansion
 
 RECIPE = Recipe(precision="fp32")
@@ -173,7 +174,7 @@ def test_a_bundles_index_holds_the_blended_vectors_and_nothing_else_changes(
     changed = {name for name in files[0] if files[0][name] != files[1][name]}
     assert "index.msgpack" in changed and changed <= {"index.msgpack", "manifest"}
     runtime = edgeret.load(folders[1], threads=1)
-    assert runtime.components.index.vectors.tobytes() == made.tool_vectors.tobytes()
+    assert components_of(runtime).index.vectors.tobytes() == made.tool_vectors.tobytes()
     assert runtime.manifest.info["report"]["expansion"]["kept"] > 0
     other = replace(expansion, sha256="cd" * 32)
     again = build_tiny(tmp_path / "c", tools=tools, demonstrations=(), expansion=other)

@@ -16,6 +16,7 @@ from edgeret.types import Call
 from edgeret_export.fitting.folds import predict_head, recall
 from edgeret_export.fitting.head import fit_factored, others, popularity, seen_labels
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import components_of, request_of
 
 RECIPE = Recipe(precision="fp32")
 PLAN = Demonstration("1", "find my file and send a mail", (Call("find_file"), Call("send_mail")))
@@ -42,7 +43,7 @@ def sound(folder: Path, tools: list[Tool]) -> None:
 
 
 def test_one_demonstration_does_not_take_what_is_unlike_it(tmp_path: Path) -> None:
-    head = edgeret.load(build_tiny(tmp_path / "one", demonstrations=[PLAN]), threads=1).components.head
+    head = components_of(edgeret.load(build_tiny(tmp_path / "one", demonstrations=[PLAN]), threads=1)).head
     assert head is not None
     # Half a nat is what one call is worth to a tool; free biases were nine times that.
     assert np.abs(head.arrays.bias).max() < 0.5
@@ -60,7 +61,7 @@ def test_one_or_two_demonstrations_make_a_bundle(tmp_path: Path, shown: list[Dem
     folder = build_tiny(tmp_path / "b", demonstrations=shown)
     sound(folder, list(TOOLS))
     runtime = edgeret.load(folder, threads=1)
-    assert runtime.components.memory is not None
+    assert components_of(runtime).memory is not None
     if PLAN in shown:
         assert runtime.task(PLAN.query, ["find_file"]).candidates(1)[0].tool == "send_mail"
 
@@ -83,16 +84,16 @@ def test_the_build_predicts_what_the_runtime_will(tiny_original: Path) -> None:
     training = encode_tiny(RECIPE, make_demonstrations()).training
     assert training is not None
     held = training.select(training.decisions.plan < 7)
-    head = predict_head(runtime.components.head, training, held)
+    head = predict_head(components_of(runtime).head, training, held)
     memory = recall(training, held)
     assert memory is not None
     for row, plan in enumerate(held.decisions.plan.tolist()):
         calls = [held.decisions.labels[number] for number in held.decisions.histories[row]]
         task = runtime.task(training.demonstrations[plan].query, calls)
-        history = begin(calls, runtime.components.tools, lambda name: held.decisions.labels.index(name))
-        assert task.request.names == held.prior.names
-        np.testing.assert_allclose(task.request.prior_scores(history.calls), held.prior.steps[row], atol=1e-4)
-        np.testing.assert_allclose(np.exp(head[row]), np.exp(task.request.head_scores(history)), atol=1e-5)
+        history = begin(calls, components_of(runtime).tools)
+        assert request_of(task).names == held.prior.names
+        np.testing.assert_allclose(request_of(task).prior_scores(history.calls), held.prior.steps[row], atol=1e-4)
+        np.testing.assert_allclose(np.exp(head[row]), np.exp(request_of(task).head_scores(history)), atol=1e-5)
 
 
 def test_a_label_that_is_never_seen_keeps_what_the_prior_gives() -> None:

@@ -13,9 +13,8 @@ from training import F, P, S, W, plan, training_of, two_topics
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import linear_extensions
-from edgeret.scoring.graph import GLOBAL, PADDING, UNUSED, GraphOptions, GraphTables, pack_graph
-from edgeret.scoring.reliability import ece_by_chance, expected_calibration_error, refusal_curve
 from edgeret.types import END
+from edgeret.usage.reliability import ece_by_chance, expected_calibration_error, refusal_curve
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting.calibration import (
     Outcomes,
@@ -27,6 +26,7 @@ from edgeret_export.fitting.decisions import number_decisions
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.training_set import assign_folds
 from edgeret_export.recipe import Recipe, read_recipe
+from edgeret_export.reference.scoring.graph import GLOBAL, PADDING, UNUSED, GraphOptions, GraphTables, pack_graph
 
 
 def test_a_dag_has_every_order_that_its_links_allow() -> None:

@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 from training import F, S, W, plan, queries_of, training_of, two_topics
 
-from edgeret.scoring.head import FactoredHead, log_softmax
 from edgeret.types import END, SEGMENTS, SPELLING_BUCKETS
 from edgeret_export.fitting import chunks
 from edgeret_export.fitting import head as train_head
@@ -23,6 +22,7 @@ from edgeret_export.fitting.lbfgs import minimise
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import Queries
+from edgeret_export.reference.scoring.head import FactoredHead, log_softmax
 
 
 def query_logits(head: FactoredHead, queries: Queries, vector: np.ndarray, segments: np.ndarray) -> np.ndarray:

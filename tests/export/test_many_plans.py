@@ -12,7 +12,6 @@ from conftest import TOOLS, build_tiny, encode_tiny, make_demonstrations
 from training import training_of
 
 import edgeret
-from edgeret.scoring.graph import GLOBAL
 from edgeret.types import Call
 from edgeret_export.fitting import crossfit as crossfitting
 from edgeret_export.fitting import folds as folding
@@ -24,6 +23,7 @@ from edgeret_export.fitting.decisions import number_decisions
 from edgeret_export.fitting.folds import MOST_CLUSTERS, clusters_for
 from edgeret_export.fitting.training_set import FOLDS, TrainingSet
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.scoring.graph import GLOBAL
 
 RECIPE = Recipe(precision="fp32")
 

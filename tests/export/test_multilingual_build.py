@@ -19,6 +19,7 @@ from edgeret_export import build as building
 from edgeret_export import cli as export_cli
 from edgeret_export.build import build_bundle
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import components_of
 from tests.conftest import TOOLS, make_demonstrations
 
 
@@ -66,7 +67,7 @@ def test_a_build_of_a_multilingual_encoder_decides_in_its_languages(
         task.next()
     with pytest.warns(LanguageWarning, match=r"a query in Greek script, which its encoder was not trained on \(de, en"):
         runtime.task("άνοιξε το αρχείο")
-    vectors = runtime.components.index.vectors
+    vectors = components_of(runtime).index.vectors
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert cli.main(["inspect", str(target)]) == 0
     assert "speaks   de, en, fr, zh\n" in capsys.readouterr().out

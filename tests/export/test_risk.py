@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeret.scoring.calibration import RISKS, Calibration, CalibrationParameters
 from edgeret_export.fitting.risk import floors, shipped_floor
+from edgeret_export.reference.scoring.calibration import RISKS, Calibration, CalibrationParameters
 
 
 def at(found: np.ndarray, risk: float) -> float:

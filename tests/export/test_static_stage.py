@@ -11,8 +11,6 @@ import pytest
 import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle, read_manifest
-from edgeret.runtime.fits import SURELY_SHOWN
-from edgeret.scoring.cascade import AGAINST, ALONE, LATER, Thresholds
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.static import Alone, TableFit, Texts, principal, single_tokens
 from edgeret_export.fitting.cascade import LOSSES, fit_thresholds
@@ -20,6 +18,9 @@ from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.kinds import leave_kinds_out
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.fits import SURELY_SHOWN
+from edgeret_export.reference.runtime import components_of
+from edgeret_export.reference.scoring.cascade import AGAINST, ALONE, LATER, Thresholds
 from edgeret_export.static_stage import static_encoded
 from tests.conftest import TOOLS, build_tiny, encode_tiny, make_demonstrations, tiny_exported
 
@@ -271,7 +272,7 @@ def test_a_default_build_without_held_out_figures_has_no_first_stage(tmp_path: P
     for name, demonstrations in (("none", ()), ("few", make_demonstrations(1))):
         folder = build_tiny(tmp_path / name, recipe=recipe, demonstrations=demonstrations, tools=TOOLS)
         assert roles.STATIC not in read_manifest(folder).info
-        assert edgeret.load(folder).components.cascade is None
+        assert components_of(edgeret.load(folder)).cascade is None
 
 
 def test_thresholds_survive_the_manifest() -> None:

@@ -24,6 +24,7 @@ from edgeret_export.cli import main
 from edgeret_export.encoders.export import export_encoder
 from edgeret_export.encoders.static_shape import NPU_OPERATORS, check_operators, fixed
 from edgeret_export.recipe import Recipe, read_recipe
+from edgeret_export.reference.runtime import components_of
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.thin import thin_bundle
 
@@ -43,7 +44,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ran(path: Path, target: str | None) -> OnnxEncoder:
-    encoder = edgeret.load(path, target=target).components.encoder
+    encoder = components_of(edgeret.load(path, target=target)).encoder
     assert isinstance(encoder, OnnxEncoder)
     return encoder
 
@@ -54,7 +55,7 @@ def test_every_graph_gives_nearly_the_originals_vectors(bundle: Path, target: st
     assert min(golden_cosines(runtime)) > 0.98
     original = ran(bundle, "encoder")
     for query in QUERIES:
-        assert float(runtime.components.encoder.encode(query) @ original.encode(query)) > 0.98
+        assert float(components_of(runtime).encoder.encode(query) @ original.encode(query)) > 0.98
     assert runtime.task(QUERIES[0]).next().candidates
 
 
@@ -136,14 +137,16 @@ def test_a_thin_bundle_decides_as_the_whole_one(bundle: Path, tmp_path: Path, ta
     for query in QUERIES:
         assert whole.task(query).next().candidates == thin.task(query).next().candidates
     assert not (tmp_path / "thin" / "encoder.onnx").exists()
-    assert edgeret.load(tmp_path / "thin", target=kept[0]).components.encoder.spec == thin.components.encoder.spec
+    assert (
+        components_of(edgeret.load(tmp_path / "thin", target=kept[0])).encoder.spec == components_of(thin).encoder.spec
+    )
     verify_bundle(tmp_path / "thin")
 
 
 def test_the_encoder_alone_is_a_bundle_without_variants(bundle: Path, tmp_path: Path) -> None:
     thin_bundle(bundle, "encoder", tmp_path / "thin")
     assert "variants" not in read_manifest(tmp_path / "thin").info
-    assert edgeret.load(tmp_path / "thin").components.encoder.spec.precision == "fp32"
+    assert components_of(edgeret.load(tmp_path / "thin")).encoder.spec.precision == "fp32"
 
 
 def test_thinning_says_what_there_is(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,7 +164,7 @@ def test_a_damaged_graph_matters_where_it_runs(bundle: Path, tmp_path: Path) -> 
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    assert edgeret.load(path).components.encoder.spec.precision == "fp32"
+    assert components_of(edgeret.load(path)).encoder.spec.precision == "fp32"
     with pytest.raises(BundleError, match=r"encoder-gpu\.onnx: altered"):
         edgeret.load(path, target="gpu")
     with pytest.raises(BundleError, match="altered"):

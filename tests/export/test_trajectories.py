@@ -13,7 +13,6 @@ import pytest
 from edgeret.errors import InputError, PlannerError
 from edgeret.planner.answers import Answer, Limits, Shape, grammar_of, misfit
 from edgeret.planner.chat import Prompt
-from edgeret.runtime.python_finder import PythonFinder
 from edgeret.strategies.base import Search
 from edgeret.strategies.base import run as run_strategy
 from edgeret.strategies.toolqp import MAX_TURNS, TOOLQP
@@ -22,6 +21,7 @@ from edgeret_export.planner.lessons import conversation, states
 from edgeret_export.planner.teacher import Teacher, holds_name, without_names, written
 from edgeret_export.planner.trajectories import THRESHOLD, Maker, Request, SearchTurn, Trajectory, TrajectoryOptions
 from edgeret_export.planner.trajectory_file import read_requests, read_trajectories, to_dict, write_trajectories
+from edgeret_export.reference.python_finder import PythonFinder
 
 USAGE = Usage(0, 0, 0, 0, 0.0)
 OTHERS = [Tool(f"other_{i}", f"other thing {i}") for i in range(8)]

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import edgeret
 from edgeret.errors import InputError
 from edgeret.inputs.conversations import RecordedConversation
-from edgeret.scoring.turns import TurnWeights
 from edgeret.types import Call, Turn
 from edgeret_export import cli
 from edgeret_export.fitting.turns import Decided, decided_steps, fit_turns, measure_turns
+from edgeret_export.reference.runtime import load_reference
+from edgeret_export.reference.scoring.turns import TurnWeights
 
 START = TurnWeights(
     (0.7, 0.3, 0, 0, 0), (0.7, 0, 0, 0), (0.7, 0), ((-1.0, -1.0, *[0.0] * 7),) * 2, (0, 1, *[0] * 6, 1, *[0] * 8), 0.0
@@ -36,7 +36,7 @@ TALKS = [
 
 @pytest.fixture(scope="module")
 def decided(tiny_original: Path) -> list[Decided]:
-    return decided_steps(edgeret.load(tiny_original, threads=1), TALKS)
+    return decided_steps(load_reference(tiny_original, threads=1), TALKS)
 
 
 def test_every_step_behind_the_first_turn_is_one_to_decide(decided: list[Decided]) -> None:
@@ -54,7 +54,7 @@ def test_a_fit_learns_that_these_users_repeat_themselves(decided: list[Decided])
 
 def test_conversations_of_one_turn_teach_nothing(tiny_original: Path) -> None:
     with pytest.raises(InputError, match="no conversation has a second turn"):
-        decided_steps(edgeret.load(tiny_original, threads=1), [RecordedConversation("a", TALKS[0].turns[:1])])
+        decided_steps(load_reference(tiny_original, threads=1), [RecordedConversation("a", TALKS[0].turns[:1])])
 
 
 def test_the_command_writes_weights_that_can_be_read(tiny_original: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from edgeret.types import END, Call, Candidate, Tool
 from edgeret_export.planner import package
 from edgeret_export.planner.package import fetch_planner
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import components_of, request_of
 from edgeret_export.sources.cards import find_card
 from edgeret_export.sources.fetch import fetch
 
@@ -183,11 +184,11 @@ def test_a_bundle_with_a_planner_is_built_loaded_and_asked(tmp_path: Path, monke
     assert roles["planner"].licence == roles["planner-licence"].licence == "Apache-2.0"
     assert "Apache License" in (bundle / roles["planner-licence"].name).read_text()
     assert runtime.manifest.info["planner"]["spec"] == {"chat": "chatml", "context": 8192}
-    assert runtime.manifest.info["report"]["planner"]["weight"] == runtime.components.reranking.weight
+    assert runtime.manifest.info["report"]["planner"]["weight"] == components_of(runtime).reranking.weight
     task = runtime.task("find my file and send a mail")
     decision = task.next(policy="planner", masking="none")
     assert decision.source == "planner"
-    assert decision.tool in task.request.names
+    assert decision.tool in request_of(task).names
     filled, usage = task.fill("find_file")
     assert usage is not None  # no word is read as a name
     assert not filled.missing

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planner_samples import QUERY, FakePlanner, varied, with_planner, with_schema
+from planner_samples import QUERY, FakePlanner, planned, varied, with_planner, with_schema
 
 import edgeret
 from edgeret.cli.doctor import examine
@@ -24,14 +24,15 @@ from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.prompts import MASKINGS
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.calibration import Calibration, CalibrationParameters
 from edgeret.types import END, Call, Candidate, Usage
 from edgeret_bench.speed.latency import planner_cost
 from edgeret_export.planner.weight import Question, weigh
+from edgeret_export.reference.runtime import components_of
+from edgeret_export.reference.scoring.calibration import Calibration, CalibrationParameters
 
 
 def second_best(runtime: Runtime, coverage: float = 0.95) -> str:
-    mask = runtime.components.calibration.candidate_set(runtime.task(QUERY).candidates(16), coverage)
+    mask = components_of(runtime).calibration.candidate_set(runtime.task(QUERY).candidates(16), coverage)
     return next(candidate.tool for candidate in mask[1:] if candidate.tool != END)
 
 
@@ -90,7 +91,7 @@ def test_policy_planner_answers_from_its_mask(tiny_original: Path, masking: Any)
     assert (decision.tool, decision.source) == (planner.favourite, "planner")
     prompt, asked = planner.asked[0]
     everything = {c.tool for c in runtime.task(QUERY).candidates()}
-    mask = {c.tool for c in runtime.components.calibration.candidate_set(runtime.task(QUERY).candidates(16), 0.95)}
+    mask = {c.tool for c in components_of(runtime).calibration.candidate_set(runtime.task(QUERY).candidates(16), 0.95)}
     assert set(asked) == (mask if masking == "hard" else everything)
     assert prompt.variable.text.startswith(f'Request: "{QUERY}"')
 
@@ -241,28 +242,27 @@ def test_the_state_of_the_constant_prompt_is_kept_and_proved(tiny_original: Path
     runtime = with_planner(tiny_original, planner, folder=folder)
     prompt = runtime.task(QUERY).prompt()
     pytest.importorskip("llama_cpp", reason="its version is part of a state's name")
-    assert not runtime.components.planner.warm(prompt)
+    assert not components_of(runtime).planner.warm(prompt)
     (file,) = folder.iterdir()
-    assert runtime.components.planner.warm(prompt)
+    assert components_of(runtime).planner.warm(prompt)
     assert planner.states == [b"state"]
     for damage in (file.read_bytes()[:-1], file.read_bytes().replace(b"state", b"stale"), b""):
         file.write_bytes(damage)
-        assert not runtime.components.planner.warm(prompt)
+        assert not components_of(runtime).planner.warm(prompt)
     assert planner.states == [b"state"]
     (tmp_path / "file").write_text("in the way")
     blocked = with_planner(tiny_original, planner, folder=tmp_path / "file")
-    assert not blocked.components.planner.warm(prompt)
+    assert not components_of(blocked).planner.warm(prompt)
 
 
 def test_doctor_and_latency_speak_of_the_planner(tiny_original: Path) -> None:
-    runtime = with_planner(tiny_original, FakePlanner())
-    check = examine(runtime)["checks"][-1]
+    check = examine(planned(tiny_original, FakePlanner()))["checks"][-1]
     assert (check["name"], check["ok"]) == ("planner", True)
-    cost = planner_cost(runtime, [QUERY, "play my song"])
+    cost = planner_cost(with_planner(tiny_original, FakePlanner()), [QUERY, "play my song"])
     assert cost["first"]["tokens_reused"] == 10
     assert cost["first"]["ms"]["n"] >= 1
     broken = with_planner(tiny_original, FakePlanner(problem="the model is broken"))
-    found = examine(broken)
+    found = examine(planned(tiny_original, FakePlanner(problem="the model is broken")))
     assert not found["ok"]
     assert found["checks"][-1]["detail"] == "the model is broken"
     assert planner_cost(broken, [QUERY]) == {"unavailable": "the model is broken"}

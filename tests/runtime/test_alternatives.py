@@ -93,7 +93,7 @@ def test_nobody_pays_for_alternatives_that_nobody_reads(tiny_tools: Path, monkey
         calls.append(given[4])
         return ranked(*given)
 
-    monkeypatch.setattr("edgeret.runtime.request.ranked", counting)
+    monkeypatch.setattr("edgeret_export.reference.request.ranked", counting)
     monkeypatch.setattr("edgeret.runtime.recalled.ranked", counting)
     decision = either(tiny_tools).task("the letter").next(min_probability=0.0)
     assert calls == []

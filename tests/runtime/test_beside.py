@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import EXAMPLE
-from planner_samples import ALWAYS, QUERY, FakePlanner
+from planner_samples import ALWAYS, QUERY, FakePlanner, planned
 from python_reader import by_python
 
 import edgeret
@@ -24,9 +24,7 @@ from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.prompts import MASKINGS
 from edgeret.planner.reranker import RerankParameters
-from edgeret.runtime.beside import Beside
-from edgeret.runtime.loaded import Loaded, load_bundle
-from edgeret.runtime.options import LoadOptions
+from edgeret_export.reference.runtime import components_of, runtime_of
 
 WITHIN = 1e-5
 OTHERS = ({"providers": ("CPUExecutionProvider",)}, {"static_tokens": 64}, {"index": "exact"})
@@ -46,15 +44,10 @@ def same(found: Decision, wanted: Decision) -> None:
     assert found.timings_ms.keys() >= {"total"} and ("planner" in found.timings_ms) == ("planner" in wanted.timings_ms)
 
 
-def python_was_read(runtime: Runtime) -> bool:
-    return attrgetter("_loaded._components")(runtime) is not None
-
-
 @pytest.mark.parametrize("profile", ["default", "full"])
 @pytest.mark.parametrize("options", OTHERS, ids=lambda options: next(iter(options)))
 def test_another_encoder_decides_by_the_library(real: Path, options: dict[str, Any], profile: str) -> None:
     mine, theirs = edgeret.load(real, profile=profile, **options), by_python(real, profile=profile, **options)
-    assert mine.by_core
     names = list(mine.tools)
     for request in read_demonstrations(EXAMPLE / "requests.jsonl", names)[::9]:
         one, other = mine.task(request.query), theirs.task(request.query)
@@ -69,14 +62,12 @@ def test_another_encoder_decides_by_the_library(real: Path, options: dict[str, A
         assert dict(one.candidates()) == pytest.approx(dict(other.candidates()), abs=WITHIN)
         found = dict(zip(one.names, one.probabilities().tolist(), strict=True))
         assert found == pytest.approx(dict(zip(other.names, other.probabilities().tolist(), strict=True)), abs=WITHIN)
-    assert not python_was_read(mine)
 
 
 def test_texts_longer_than_it_reads_are_cut_alike(real: Path) -> None:
     mine, theirs = (load(real, static_tokens=16, profile="full") for load in (edgeret.load, by_python))
     query = "Find the lease contract, turn it into a PDF, and mail it to Gideon with my best wishes. " * 4
     same(mine.task(query).next(k=None), theirs.task(query).next(k=None))
-    assert not python_was_read(mine)
     one, other = mine.task(query).next().arguments, theirs.task(query).next().arguments
     assert one == other
 
@@ -149,18 +140,9 @@ def test_a_graph_that_is_asked_for_must_be_there(real: Path) -> None:
         assert refused[0] == refused[1]
 
 
-def planned(bundle: Path, planner: Any, parameters: RerankParameters = ALWAYS) -> Runtime:
-    """By the library, beside a planner."""
-    held = load_bundle(bundle, LoadOptions())
-    assert held.core is not None
-    make, kept, options, before = attrgetter("_make", "_kept", "options", "beside")(held)
-    beside = Beside(before.encoder, LazyPlanner(lambda: planner, "fake"), parameters)
-    return Runtime(Loaded(held.path, make, None, held.core, kept, options, beside))
-
-
 def by_python_beside(bundle: Path, planner: Any, parameters: RerankParameters = ALWAYS) -> Runtime:
-    components = by_python(bundle).components
-    return Runtime(replace(components, planner=LazyPlanner(lambda: planner, "fake"), reranking=parameters))
+    components = components_of(by_python(bundle))
+    return runtime_of(replace(components, planner=LazyPlanner(lambda: planner, "fake"), reranking=parameters))
 
 
 @pytest.fixture(params=["tiny_original", "tiny_many", "tiny_cascade", "tiny_tools"])
@@ -233,7 +215,6 @@ def test_failed_tools_are_not_asked_about_and_nothing_is_left(bundle: Path) -> N
 def test_arguments_are_filled_and_the_planner_warmed(tiny_original: Path) -> None:
     mine, theirs, _, _ = both(tiny_original, answers=['{"name":"my file"}'])
     mine.warmup()
-    assert not python_was_read(mine)
     found, wanted = mine.task(QUERY).fill("find_file")[0], theirs.task(QUERY).fill("find_file")[0]
     assert found == wanted
     assert [step.decision.tool for step in mine.plan(QUERY).steps]
@@ -253,7 +234,7 @@ def test_a_planner_that_fails_or_is_late_has_a_field_of_its_own(tiny_tools: Path
         return planner
 
     held = runtime.loaded
-    held.planner = LazyPlanner(load, "slow")
+    held.beside = held.beside._replace(planner=LazyPlanner(load, "slow"))
     task = runtime.task(QUERY)
     late = task.next(coverage=0.9999, budget_ms=1)
     assert [one.part for one in late.degraded] == ["planner"] and late.source != "planner"

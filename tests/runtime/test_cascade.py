@@ -16,15 +16,16 @@ from edgeret.bundle import roles
 from edgeret.bundle.codec import pack, unpack
 from edgeret.bundle.reader import open_bundle
 from edgeret.errors import BundleError, InputError
-from edgeret.runtime import cascade
-from edgeret.runtime.components import learner_for
-from edgeret.runtime.learning import Learned
-from edgeret.runtime.request import Request
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.scorer import Scorer
-from edgeret.scoring import cascade as scoring
-from edgeret.scoring.cascade import Thresholds, contradicted
 from edgeret.stopwatch import Stopwatch
+from edgeret_export.reference import cascade
+from edgeret_export.reference.components import learner_for
+from edgeret_export.reference.learning import Learned
+from edgeret_export.reference.request import Request
+from edgeret_export.reference.runtime import components_of, runtime_of
+from edgeret_export.reference.scorer import Scorer
+from edgeret_export.reference.scoring import cascade as scoring
+from edgeret_export.reference.scoring.cascade import Thresholds, contradicted
 
 SURE = "find my file and send a mail"
 
@@ -35,10 +36,10 @@ def with_least(runtime: Runtime, least: float) -> Runtime:
 
 def with_thresholds(runtime: Runtime, **thresholds: float) -> Runtime:
     """Its table takes no notice of what may fit nothing, unless it is told to: to the made-up encoder all is alike."""
-    stage = runtime.components.cascade
+    stage = components_of(runtime).cascade
     assert stage is not None
     told = {"nothing": 1.0, "declines": Thresholds.NEVER, **thresholds}
-    return Runtime(replace(runtime.components, cascade=replace(stage, **told)))
+    return runtime_of(replace(components_of(runtime), cascade=replace(stage, **told)))
 
 
 def loaded(folder: Path) -> Runtime:
@@ -89,7 +90,7 @@ def test_where_the_words_speak_for_another_tool_the_head_must_be_sure_by_itself(
     found = runtime.task(SURE).next()
     assert (found.stage, found.tool) == ("static", "find_file")
     second = next(each for each in found.candidates[1:] if each.tool != "<end>")
-    labels = runtime.components.head.labels  # type: ignore[union-attr]
+    labels = components_of(runtime).head.labels  # type: ignore[union-attr]
     words = np.zeros(len(labels) - 1, np.float32)
     monkeypatch.setattr(Request, "reading", property(lambda _: SimpleNamespace(static=np.append(words, 0))))
     logs = np.full(len(labels), -9.0, np.float32)
@@ -117,13 +118,15 @@ def test_a_tool_that_was_never_called_may_be_what_the_words_speak_for() -> None:
 
 def test_words_speak_for_the_tool_whose_words_they_are(tiny_cascade: Path) -> None:
     runtime = edgeret.load(tiny_cascade)
-    request = Scorer(runtime.components, Learned(learner_for(runtime.components))).read("find_file please", Stopwatch())
+    request = Scorer(components_of(runtime), Learned(learner_for(components_of(runtime)))).read(
+        "find_file please", Stopwatch()
+    )
     assert request.names[request.reading.static.argmax()] == "find_file"
 
 
 def test_decisions_are_those_of_the_full_encoder_alone(tiny_cascade: Path) -> None:
     never, full = with_least(edgeret.load(tiny_cascade), 1.1), by_python(tiny_cascade, profile="full")
-    assert full.components.cascade is None
+    assert components_of(full).cascade is None
     for query in (SURE, "write a note", "open calendar day", "zip it"):
         one, other = never.task(query).next(), full.task(query).next()
         assert (one.tool, one.probability, one.reason) == (other.tool, other.probability, other.reason)
@@ -177,9 +180,9 @@ def test_what_was_learned_rests_on_the_full_encoder(tiny_cascade: Path) -> None:
 
 
 def test_both_stages_have_the_tools_that_came_and_went(tiny_cascade: Path) -> None:
-    runtime = edgeret.load(tiny_cascade)
+    runtime = by_python(tiny_cascade)
     changed = runtime.with_tools(add=[Tool("zip_pack", "zip and pack files")], remove=["find_file"])
-    cascade = changed.components.cascade
+    cascade = components_of(changed).cascade
     assert cascade is not None
     assert "zip_pack" in cascade.components.tools
     assert changed.task("zip and pack").next(policy="heads").tool == "zip_pack"
@@ -209,10 +212,10 @@ def test_a_loss_that_no_threshold_keeps_to_leaves_the_table_out(tiny_cascade: Pa
 
 def test_profiles_load_what_they_name(tiny_cascade: Path, tiny_table: Path, tiny_many: Path) -> None:
     alone = edgeret.load(tiny_cascade, profile="tiny")
-    assert alone.components.stage == "static"
+    assert components_of(alone).stage == "static"
     assert alone.task(SURE).next().stage == "static"
     assert edgeret.load(tiny_table).task(SURE).next().tool == "find_file"
-    assert edgeret.load(tiny_table, profile="tiny").components.stage == "static"
+    assert components_of(edgeret.load(tiny_table, profile="tiny")).stage == "static"
     with pytest.raises(InputError, match="tiny bundle, which has no full encoder"):
         edgeret.load(tiny_table, profile="full")
     with pytest.raises(InputError, match="no table of token vectors"):

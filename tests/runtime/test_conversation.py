@@ -18,6 +18,7 @@ from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.runtime.earlier import MOST_EARLIER, Earlier
 from edgeret.runtime.history import History
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import load_reference, request_of
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +116,7 @@ def test_a_turn_that_is_refused_leaves_the_conversation_as_it_was(runtime: Runti
 def test_a_long_turn_is_read_to_its_end(runtime: Runtime) -> None:
     conversation = talked(runtime)
     task = conversation.say("mail " * 3_900)
-    assert task.request.readings > 1
+    assert request_of(task).readings > 1
     assert task.next(policy="heads").tool is not None
 
 
@@ -203,8 +204,8 @@ def test_tools_of_earlier_calls_can_be_called_again_where_a_search_does_not_find
     pytest.importorskip("hnswlib")
     extra = [Tool(f"play_{i}", f"play music of song {i}") for i in range(300)]
     folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
-    runtime = edgeret.load(folder, threads=1, index="hnsw")
-    names = set(runtime.task("book a meeting").request.names)
+    runtime = load_reference(folder, threads=1, index="hnsw")
+    names = set(request_of(runtime.task("book a meeting")).names)
     away = next(tool.name for tool in extra if tool.name not in names)
     conversation = runtime.conversation()
     conversation.say("play my song").call(away)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeret.runtime.lexicon import tool_words
-from edgeret.runtime.opposites import Opposites
 from edgeret.types import Tool
+from edgeret_export.reference.lexicon import tool_words
+from edgeret_export.reference.opposites import Opposites
 
 VALUES = {"properties": {"direction": {"enum": ["up", "down"]}}}
 TOOLS = [

@@ -21,6 +21,7 @@ from edgeret import END, Call, Decision, Demonstration, InputError, Tool
 from edgeret.runtime.recalled import Recalled
 from edgeret.runtime.runtime import Runtime
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import components_of, runtime_of
 
 BUNDLES = ("tiny_original", "tiny_many", "tiny_tools", "tiny_cascade")
 QUERY = "find my file and send a mail"
@@ -63,7 +64,7 @@ def test_every_part_says_what_it_would_choose(runtime: Runtime) -> None:
     explained = decision.explain()
     said = {vote.part: vote for vote in explained.votes}
     assert {"prior", "words", "meaning"} <= set(said)
-    assert {"head", "graph"} <= set(said) or runtime.components.head is None
+    assert {"head", "graph"} <= set(said) or components_of(runtime).head is None
     for vote in explained.votes:
         assert list(vote.probabilities) == list(explained.probabilities)
         assert all(share is None or 0 <= share <= 1 for share in vote.probabilities.values())
@@ -123,7 +124,7 @@ def test_remedies_do_what_they_say(bundle: str, request: pytest.FixtureRequest) 
     assert (learn.kind, describe.kind, learn.tool) == ("learn", "describe", "play_music")
     old = runtime.tools["play_music"]
     told = runtime.with_tools(replace=[replace(old, description=f'{old.description} For example: "{query}".')])
-    described = told.task(query).next(k=None) if told.components.cascade is None else None
+    described = told.task(query).next(k=None) if told.loaded.core.stages == 1 else None
     if described is not None:
         assert dict(described.candidates)["play_music"] == pytest.approx(describe.probability, abs=1e-5)
         assert (described.tool == "play_music") is describe.turns
@@ -202,13 +203,13 @@ def test_a_later_turn_is_explained_too(tiny_original: Path) -> None:
 
 def test_reasons_name_the_parts_that_have_weight_and_no_others(tiny_original: Path, tiny_tools: Path) -> None:
     runtime = edgeret.load(tiny_original, threads=1)
-    components = runtime.components
+    components = components_of(runtime)
     weights = replace(components.calibration.parameters, graph_weight=0.0, memory_weight=0.0)
     calibration = type(components.calibration)(weights)
-    bare = Runtime(replace(components, calibration=calibration))
+    bare = runtime_of(replace(components, calibration=calibration))
     assert bare.task(QUERY).next().reason == "most probable by head and the tools' own words"
     graph = type(components.calibration)(replace(weights, graph_weight=0.3, memory_weight=0.2))
-    told = Runtime(replace(components, calibration=graph)).task(QUERY).next().reason
+    told = runtime_of(replace(components, calibration=graph)).task(QUERY).next().reason
     assert told == "most probable by head, graph, stored demonstrations and the tools' own words"
     alone = edgeret.load(tiny_tools, threads=1).task(QUERY).next()
     assert alone.source == "prior" and "nothing was demonstrated" in alone.reason

@@ -16,8 +16,9 @@ from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.model import Scores
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.options import POLICIES
-from edgeret.scoring.calibration import Calibration
 from edgeret.types import Usage
+from edgeret_export.reference.runtime import components_of, runtime_of
+from edgeret_export.reference.scoring.calibration import Calibration
 
 QUERY = "find my file and send a mail"
 NAMES = [tool.name for tool in TOOLS]
@@ -29,7 +30,7 @@ class Listening:
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
 
-    def score(self, prompt: object, answers: list[str]) -> Scores:
+    def score(self, prompt: object, answers: list[str], deadline: float = 0.0) -> Scores:
         self.asked.append(answers)
         return Scores(np.linspace(-9.0, -1.0, len(answers)), np.ones(len(answers), np.intp), Usage(1, 1, 1, 1, 1.0))
 
@@ -85,13 +86,13 @@ def test_the_candidates_that_are_left_keep_their_odds_and_sum_to_one(
 ) -> None:
     # The map changes the best candidate's share alone, so it is made to change nothing; and no candidate is hopeless.
     parameters = replace(
-        runtime.components.calibration.parameters,
+        components_of(runtime).calibration.parameters,
         calibration_map=((0.0, 0.0), (1.0, 1.0)),
         head_weight=0.2,
         graph_weight=0.2,
         memory_weight=0.2,
     )
-    plain = Runtime(replace(runtime.components, calibration=Calibration(parameters)))
+    plain = runtime_of(replace(components_of(runtime), calibration=Calibration(parameters)))
     task, whole = plain.task(QUERY, history), plain.task(QUERY, history)
     for name in failed:
         task.failed(name, "no")
@@ -103,8 +104,8 @@ def test_the_candidates_that_are_left_keep_their_odds_and_sum_to_one(
 
 
 def test_the_new_best_candidate_is_calibrated_as_any_best_one(runtime: Runtime) -> None:
-    parameters = replace(runtime.components.calibration.parameters, calibration_map=((0.0, 0.7), (1.0, 0.7)))
-    flat = Runtime(replace(runtime.components, calibration=Calibration(parameters))).task(QUERY)
+    parameters = replace(components_of(runtime).calibration.parameters, calibration_map=((0.0, 0.7), (1.0, 0.7)))
+    flat = runtime_of(replace(components_of(runtime), calibration=Calibration(parameters))).task(QUERY)
     for _ in range(len(TOOLS)):
         best = flat.candidates(1)[0]
         if best.tool == END:
@@ -118,8 +119,10 @@ def test_the_new_best_candidate_is_calibrated_as_any_best_one(runtime: Runtime) 
 def test_a_failed_tool_is_left_out_whatever_the_fusion_weighs(
     runtime: Runtime, head_weight: float, graph_weight: float
 ) -> None:
-    parameters = replace(runtime.components.calibration.parameters, head_weight=head_weight, graph_weight=graph_weight)
-    task = Runtime(replace(runtime.components, calibration=Calibration(parameters))).task(QUERY)
+    parameters = replace(
+        components_of(runtime).calibration.parameters, head_weight=head_weight, graph_weight=graph_weight
+    )
+    task = runtime_of(replace(components_of(runtime), calibration=Calibration(parameters))).task(QUERY)
     for number in range(1, len(TOOLS) + 1):
         task.failed(next(c.tool for c in task.candidates() if c.tool != END), "no")
         probabilities = task.probabilities()
@@ -171,16 +174,18 @@ def test_the_tools_alone_leave_failed_ones_out_too(tiny_many: Path) -> None:
 @pytest.mark.parametrize("masking", ["hard", "none"])
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "heads"])
 def test_a_planner_is_not_asked_about_failed_tools(runtime: Runtime, policy: Any, masking: Any) -> None:
-    calibration = Calibration(replace(runtime.components.calibration.parameters, right_probabilities=(0.0, 0.0, 1.0)))
+    calibration = Calibration(
+        replace(components_of(runtime).calibration.parameters, right_probabilities=(0.0, 0.0, 1.0))
+    )
     listening: Any = Listening()
     components = replace(
-        runtime.components,
+        components_of(runtime),
         calibration=calibration,
         planner=LazyPlanner(lambda: listening),
         reranking=RerankParameters(weight=1.0, ask_below=1.1),
     )
     for query in (QUERY, "call a phone"):
-        task = Runtime(components).task(query)
+        task = runtime_of(components).task(query)
         task.failed("find_file", "no")
         decision = task.next(policy=policy, min_probability=0, masking=masking)
         assert decision.source == "planner"

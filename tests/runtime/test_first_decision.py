@@ -14,9 +14,9 @@ import edgeret
 from edgeret import Demonstration, Tool, kernel
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs import clauses, spelling
-from edgeret.runtime import evidence
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import Call
+from edgeret_export.reference import evidence
 from tests.conftest import WORDS, without_library
 
 pytestmark = pytest.mark.skipif(kernel.LIBRARY is None, reason="the package was built without a C compiler")

@@ -8,8 +8,9 @@ import pytest
 
 import edgeret
 from edgeret import Runtime, Tool
-from edgeret.runtime.hybrid import HybridSearch
-from edgeret.scoring.index import HnswlibGraph, Index
+from edgeret_export.reference.hybrid import HybridSearch
+from edgeret_export.reference.runtime import components_of
+from edgeret_export.reference.scoring.index import HnswlibGraph, Index
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def runtime(tiny_original: Path) -> Runtime:
 
 
 def arranged(runtime: Runtime, tools: list[Tool], kind: str) -> HybridSearch:
-    components = runtime.components
+    components = components_of(runtime)
     index = Index([tool.name for tool in tools], components.encoder.encode_tools([t.description for t in tools]))
     if kind == "hnsw":
         hnswlib = pytest.importorskip("hnswlib")

@@ -10,8 +10,9 @@ import pytest
 from python_reader import by_python
 
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.calibration import Calibration
-from edgeret.scoring.graph import Graph
+from edgeret_export.reference.runtime import components_of, runtime_of
+from edgeret_export.reference.scoring.calibration import Calibration
+from edgeret_export.reference.scoring.graph import Graph
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +32,8 @@ def test_behind_a_call_the_graph_is_not_walked(runtime: Runtime, monkeypatch: py
     task.call(call, foreign=call not in runtime.tools)
     before = task.probabilities()
     assert len(walked) == 1
-    others = replace(runtime.components.calibration.parameters, head_weight=0.0, graph_weight=9.0)
-    other = Runtime(replace(runtime.components, calibration=Calibration(others))).task("find a file to send")
+    others = replace(components_of(runtime).calibration.parameters, head_weight=0.0, graph_weight=9.0)
+    other = runtime_of(replace(components_of(runtime), calibration=Calibration(others))).task("find a file to send")
     assert not np.allclose(other.probabilities(), runtime.task("find a file to send").probabilities())
     other.call(call, foreign=call not in runtime.tools)
     np.testing.assert_array_equal(other.probabilities(), before)

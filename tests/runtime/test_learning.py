@@ -16,9 +16,9 @@ import edgeret
 from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, OverlayError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.runtime import core_learned, learning
-from edgeret.runtime.components import fingerprint_of
+from edgeret.runtime import core_learned
 from edgeret.types import Call
+from edgeret_export.reference import learning
 
 QUERY = "open my letter and read it"
 PLANS = [
@@ -142,7 +142,7 @@ def test_while_another_one_writes_a_writer_is_refused_and_readers_see_the_last_a
         writer.learn(PLANS[count - 1 : count])
         assert state(load(tiny)) == state(writer)
     before = state(other)
-    fingerprint = fingerprint_of(other.manifest)
+    fingerprint = other.manifest.fingerprint
     with Overlay.open(overlay_path(tiny), fingerprint, other.manifest.content_hash):
         for change in (
             lambda: other.learn(PLANS[3:]),
@@ -305,14 +305,14 @@ def test_an_overlay_of_another_encoder_is_refused(tiny: Path, tmp_path: Path) ->
 
 def records(path: Path, bundle: Path) -> list[tuple[str, dict[str, Any]]]:
     manifest = edgeret.load(bundle).manifest
-    found = Overlay.open(path, fingerprint_of(manifest), manifest.content_hash, read_only=True)
+    found = Overlay.open(path, manifest.fingerprint, manifest.content_hash, read_only=True)
     return [(record.kind, dict(record.value)) for record in found.records]
 
 
 def forge(path: Path, bundle: Path, content: list[tuple[str, dict[str, Any]]]) -> None:
     """Writes an overlay with these records and right hashes."""
     manifest = edgeret.load(bundle).manifest
-    with Overlay.open(path, fingerprint_of(manifest), manifest.content_hash) as overlay:
+    with Overlay.open(path, manifest.fingerprint, manifest.content_hash) as overlay:
         overlay.compact(content)
 
 

@@ -13,7 +13,6 @@ from patience import PATIENCE_S
 
 import edgeret
 from edgeret.bundle.overlay_file import Overlay, overlay_path, read_overlay
-from edgeret.runtime.components import fingerprint_of
 
 WRITERS, EACH = 8, 3
 QUERY = "open my letter and read it"
@@ -90,7 +89,7 @@ def test_eight_processes_that_learn_at_once_and_stay_open_are_all_kept(tiny: Pat
             writer.communicate()
     runtime = edgeret.load(tiny, overlay=True)
     assert sorted(str(query) for query, _ in stored(runtime)) == sorted(query for part in taught for query in part)
-    assert len(read_overlay(overlay_path(tiny), fingerprint_of(runtime.manifest))) == WRITERS * EACH
+    assert len(read_overlay(overlay_path(tiny), runtime.manifest.fingerprint)) == WRITERS * EACH
 
 
 def test_runtimes_that_all_stay_open_learn_in_turn_and_take_up_what_the_others_learned(tiny: Path) -> None:
@@ -107,7 +106,7 @@ def test_runtimes_that_all_stay_open_learn_in_turn_and_take_up_what_the_others_l
 def test_waiting_for_another_writer_keeps_no_decision_waiting(tiny: Path) -> None:
     runtime = edgeret.load(tiny, overlay=True)
     runtime.learn(PLANS[:1])
-    holder = Overlay.open(overlay_path(tiny), fingerprint_of(runtime.manifest), runtime.manifest.content_hash)
+    holder = Overlay.open(overlay_path(tiny), runtime.manifest.fingerprint, runtime.manifest.content_hash)
     with ThreadPoolExecutor(1) as pool:
         learns = pool.submit(runtime.learn, PLANS[1:2])
         runtime.task(QUERY).next()

@@ -15,10 +15,9 @@ from python_reader import by_python
 import edgeret
 from edgeret.bundle.overlay_file import Overlay, overlay_path, read_overlay
 from edgeret.errors import OverlayError
-from edgeret.runtime import learning
-from edgeret.runtime.components import fingerprint_of
-from edgeret.scoring.learned_state import pack_learner, without_idle_names
 from edgeret.types import Tool
+from edgeret_export.reference import learning
+from edgeret_export.reference.scoring.learned_state import pack_learner, without_idle_names
 
 QUERY = "open my letter and read it"
 
@@ -101,7 +100,7 @@ def rewritten(bundle: Path, **values: Any) -> edgeret.Runtime:
     runtime = load(bundle)
     runtime.learn([plan(QUERY, "find_file")])
     runtime.close()
-    path, fingerprint = overlay_path(bundle), fingerprint_of(runtime.manifest)
+    path, fingerprint = overlay_path(bundle), runtime.manifest.fingerprint
     (record,) = read_overlay(path, fingerprint)
     with Overlay.open(path, fingerprint, runtime.manifest.content_hash) as overlay:
         overlay.compact([(record.kind, {**record.value, **values})])
@@ -122,7 +121,7 @@ def test_names_that_no_tool_can_have_are_refused(tiny: Path, name: str) -> None:
 
 
 def test_more_names_than_any_device_learns_are_refused(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgeret.runtime.learned_plan.MAX_NAMES", 1000)
+    monkeypatch.setattr("edgeret_export.reference.plan_record.MAX_NAMES", 1000)
     rewritten(tiny, new_names=["find_file", *(f"t{i}" for i in range(1000))])
     with pytest.raises(OverlayError, match="names of tools, at most 1000 are kept"):
         by_python(tiny, overlay=True)

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from edgeret.inputs.words import words
 from edgeret.kernel import LIBRARY
-from edgeret.runtime import lexicon as lexicons
-from edgeret.runtime.lexicon import Lexicon, Overlaps, tool_flow, tool_words
-from edgeret.runtime.word_table import arrange
-from edgeret.scoring.flow import Flow
 from edgeret.types import Tool
+from edgeret_export.reference import lexicon as lexicons
+from edgeret_export.reference.lexicon import Lexicon, Overlaps, tool_flow, tool_words
+from edgeret_export.reference.scoring.flow import Flow
+from edgeret_export.reference.word_table import arrange
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ def test_the_library_finds_and_compares_a_few_tools_as_numpy_does(
 
 SAYS_ITS_NUMBERS = """
 import hashlib
-from edgeret.runtime.lexicon import Lexicon, tool_words
-from edgeret.runtime.word_table import arrange
+from edgeret_export.reference.lexicon import Lexicon, tool_words
+from edgeret_export.reference.word_table import arrange
 from edgeret.types import Tool
 text = [f"word{i} thing{i % 7} matter{i % 11} affair{i % 13}" for i in range(60)]
 found = Lexicon([tool_words(Tool(f"tool{i}", line)) for i, line in enumerate(text)]).overlaps(" ".join(text))

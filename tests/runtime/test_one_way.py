@@ -20,9 +20,10 @@ from edgeret.planner.model import Scores
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.history import History
 from edgeret.runtime.options import POLICIES
-from edgeret.scoring.calibration import Calibration
-from edgeret.scoring.graph import Graph
 from edgeret.types import Usage
+from edgeret_export.reference.runtime import components_of, request_of, runtime_of
+from edgeret_export.reference.scoring.calibration import Calibration
+from edgeret_export.reference.scoring.graph import Graph
 
 QUERY = "find my file and send a mail"
 NAP = 0.03
@@ -31,7 +32,7 @@ NAP = 0.03
 class Slow:
     """A planner that takes its time and likes the last answer."""
 
-    def score(self, prompt: object, answers: list[str]) -> Scores:
+    def score(self, prompt: object, answers: list[str], deadline: float = 0.0) -> Scores:
         time.sleep(NAP)
         likelihood = np.linspace(-9.0, -1.0, len(answers))
         return Scores(likelihood, np.ones(len(answers), np.intp), Usage(1, 1, 1, 1, 1e3 * NAP))
@@ -44,11 +45,11 @@ def runtime(tiny_original: Path) -> Runtime:
 
 def asking(runtime: Runtime) -> Runtime:
     """The same with a planner that is asked at every step: all candidates belong to every conformal set."""
-    components = runtime.components
+    components = components_of(runtime)
     calibration = Calibration(replace(components.calibration.parameters, right_probabilities=(0.0, 0.0, 1.0)))
     planner: Any = LazyPlanner(Slow)  # type: ignore[arg-type]
     reranking = RerankParameters(weight=1.0, ask_below=1.1)
-    return Runtime(replace(components, calibration=calibration, planner=planner, reranking=reranking))
+    return runtime_of(replace(components, calibration=calibration, planner=planner, reranking=reranking))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -199,17 +200,17 @@ def test_what_a_runtime_decides_with_cannot_be_changed(runtime: Runtime) -> None
         with pytest.raises(AttributeError):
             setattr(runtime, name, None)
     with pytest.raises(FrozenInstanceError):
-        runtime.components.calibration = None  # type: ignore[misc]
+        components_of(runtime).calibration = None  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
-        runtime.components.index.vectors[0] = 0
+        components_of(runtime).index.vectors[0] = 0
     assert runtime.task(QUERY).candidates() == before
-    assert {**runtime.tools} == dict(runtime.components.tools)
+    assert {**runtime.tools} == dict(components_of(runtime).tools)
 
 
 def test_a_query_longer_than_the_encoder_reads_is_read_in_windows(runtime: Runtime) -> None:
-    limit = runtime.components.encoder.spec.max_tokens
+    limit = components_of(runtime).encoder.spec.max_tokens
     fitting, longer = " ".join(["mail"] * (limit - 2)), " ".join(["mail"] * (limit - 1))
-    assert [runtime.task(query).request.readings for query in (fitting, longer)] == [1, 2]
+    assert [request_of(runtime.task(query)).readings for query in (fitting, longer)] == [1, 2]
 
 
 def test_loading_a_planner_is_the_planners_time_and_a_refusal_leaves_none(runtime: Runtime) -> None:
@@ -217,17 +218,17 @@ def test_loading_a_planner_is_the_planners_time_and_a_refusal_leaves_none(runtim
         time.sleep(NAP)
         return Slow()
 
-    components = asking(runtime).components
-    first = Runtime(replace(components, planner=LazyPlanner(load))).task(QUERY).next(policy="planner")
+    components = components_of(asking(runtime))
+    first = runtime_of(replace(components, planner=LazyPlanner(load))).task(QUERY).next(policy="planner")
     assert 1e3 * NAP <= first.timings_ms["planner"] <= first.timings_ms["total"]
 
     class Broken:
-        def score(self, prompt: object, answers: list[str]) -> Scores:
+        def score(self, prompt: object, answers: list[str], deadline: float = 0.0) -> Scores:
             time.sleep(NAP)
             raise PlannerError("broken")
 
     broken: Any = LazyPlanner(Broken)  # type: ignore[arg-type]
-    task = Runtime(replace(components, planner=broken)).task(QUERY)
+    task = runtime_of(replace(components, planner=broken)).task(QUERY)
     with pytest.raises(PlannerError, match="broken"):
         task.next(policy="planner")
     after = task.next(policy="heads").timings_ms
@@ -239,7 +240,7 @@ def test_a_planner_that_cannot_be_loaded_is_told_of_and_leaves_no_trail(runtime:
     def load() -> Any:
         raise PlannerError("the file is gone")
 
-    broken = Runtime(replace(asking(runtime).components, planner=LazyPlanner(load)))
+    broken = runtime_of(replace(components_of(asking(runtime)), planner=LazyPlanner(load)))
     broken.warmup()
     depths = set()
     for _ in range(5):
@@ -251,7 +252,7 @@ def test_a_planner_that_cannot_be_loaded_is_told_of_and_leaves_no_trail(runtime:
 
 
 def test_exemplars_that_are_none_leave_the_heads_to_decide(runtime: Runtime) -> None:
-    task = Runtime(replace(asking(runtime).components, exemplars=Exemplars(b"[3]", "b (exemplars)"))).task(QUERY)
+    task = runtime_of(replace(components_of(asking(runtime)), exemplars=Exemplars(b"[3]", "b (exemplars)"))).task(QUERY)
     assert "could not be asked: b (exemplars): exemplar 1" in task.next(min_probability=0).reason
 
 
@@ -261,16 +262,16 @@ def test_what_a_task_hands_out_is_a_copy_or_read_only(runtime: Runtime) -> None:
     task.calls[0].arguments["name"] = "y"  # type: ignore[index]
     assert task.calls[0].arguments == {"name": "x"}
     before = task.candidates()
-    task.request.query_logits[...] = 0
+    request_of(task).query_logits[...] = 0
     assert task.candidates() == before
     with pytest.raises(TypeError):
         runtime.manifest.info["calibration"] = {}  # type: ignore[index]
     with pytest.raises(AttributeError):
-        runtime.components.tools.pop("find_file")  # type: ignore[attr-defined]
+        components_of(runtime).tools.pop("find_file")  # type: ignore[attr-defined]
 
 
 def test_equal_candidates_keep_their_order(runtime: Runtime) -> None:
-    request = runtime.task(QUERY).request
+    request = request_of(runtime.task(QUERY))
     equal = np.zeros(len(request.names), np.float32)
     assert [c.tool for c in request.ranked(equal, None)] == list(request.names)
     assert [c.tool for c in request.ranked(equal, 3)] == list(request.names[:3])
@@ -278,11 +279,12 @@ def test_equal_candidates_keep_their_order(runtime: Runtime) -> None:
 
 def test_a_wish_of_several_is_read_from_the_one_encoding(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    encoder = type(runtime.components.encoder)
+    runtime = runtime_of(components_of(runtime))
+    encoder = type(components_of(runtime).encoder)
     encode = encoder.encode_query
     monkeypatch.setattr(
-        encoder, "encode_query", lambda self, text, watch: (read.append(text), encode(self, text, watch))[1]
+        encoder, "encode_query", lambda self, text, watch=None: (read.append(text), encode(self, text, watch))[1]
     )
     task = runtime.task("find my file and then play music")
-    assert task.request.left_aside(History()) == ("find my file", "play music")
+    assert request_of(task).left_aside(History()) == ("find my file", "play music")
     assert read == ["find my file and then play music"]

@@ -13,8 +13,9 @@ import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import InputError, ProviderError
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.graph import UNKNOWN
 from edgeret.types import END, Tool
+from edgeret_export.reference.runtime import components_of, request_of
+from edgeret_export.reference.scoring.graph import UNKNOWN
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def test_the_decision_tells_its_stages(runtime: Runtime) -> None:
 
 def test_probabilities_cover_every_tool_once_and_sum_to_one(runtime: Runtime) -> None:
     task = runtime.task("play my song")
-    assert sorted(task.request.names) == sorted([t.name for t in TOOLS] + [END])
+    assert sorted(request_of(task).names) == sorted([t.name for t in TOOLS] + [END])
     assert task.probabilities().sum() == pytest.approx(1, abs=1e-5)
     candidates = task.candidates()
     assert [c.probability for c in candidates] == sorted((c.probability for c in candidates), reverse=True)
@@ -63,7 +64,7 @@ def test_probabilities_cover_every_tool_once_and_sum_to_one(runtime: Runtime) ->
 
 
 def test_a_tool_without_demonstration_is_found_among_few_by_its_words(runtime: Runtime) -> None:
-    assert "phone_call" not in runtime.components.head.labels
+    assert "phone_call" not in components_of(runtime).head.labels
     decision = runtime.task("call a phone").next()
     assert (decision.tool, decision.source) == ("phone_call", "heads")
     assert decision.reason.endswith("; the request names it")
@@ -89,7 +90,7 @@ def test_what_nothing_fits_is_refused(runtime: Runtime) -> None:
 def test_that_nothing_fits_takes_evidence_from_the_tools_too(
     runtime: Runtime, by_words: float, shown: float, doubted: bool
 ) -> None:
-    request = runtime.task("open calendar day").request
+    request = request_of(runtime.task("open calendar day"))
     vars(request)["nothing_by_words"] = by_words
     without = request.nothing(0.0)
     odds = without / (1 - without)
@@ -99,7 +100,7 @@ def test_that_nothing_fits_takes_evidence_from_the_tools_too(
 
 
 def test_a_tool_that_is_said_needs_more_than_demonstrations_against_it(runtime: Runtime) -> None:
-    request = runtime.task("phone call").request
+    request = request_of(runtime.task("phone call"))
     assert request.named == ("phone_call",)
     assert request.nothing(0.99) < 0.5
 
@@ -166,7 +167,7 @@ def test_an_hnsw_index_serves_the_same_decisions(tmp_path: Path, runtime: Runtim
     extra = [Tool(f"free_{i}", f"share day {i} letter") for i in range(80)]
     folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
     large = edgeret.load(folder, threads=1, index="hnsw")
-    assert large.components.index.kind == "hnsw"
+    assert components_of(large).index.kind == "hnsw"
     assert large.plan("find my file and send a mail").tools == ("find_file", "send_mail")
     assert large.task("call a phone").next().tool == "phone_call"
 
@@ -175,17 +176,17 @@ def test_static_shapes_give_the_same_vector(tiny_original: Path, runtime: Runtim
     static = edgeret.load(tiny_original, threads=1, static_tokens=32)
     query = "find the letter then mail it to me"
     np.testing.assert_allclose(
-        static.components.encoder.encode(query), runtime.components.encoder.encode(query), atol=1e-6
+        components_of(static).encoder.encode(query), components_of(runtime).encoder.encode(query), atol=1e-6
     )
     np.testing.assert_allclose(static.task(query).probabilities(), runtime.task(query).probabilities(), atol=1e-5)
 
 
 def test_bound_inputs_give_the_same_vector(runtime: Runtime, tiny_original: Path) -> None:
     bound = edgeret.load(tiny_original, threads=1)
-    bound.components.encoder.bound = True
+    components_of(bound).encoder.bound = True
     query = "play my song"
     np.testing.assert_allclose(
-        bound.components.encoder.encode(query), runtime.components.encoder.encode(query), atol=1e-6
+        components_of(bound).encoder.encode(query), components_of(runtime).encoder.encode(query), atol=1e-6
     )
 
 
@@ -197,12 +198,12 @@ def test_providers_are_strict(tiny_original: Path) -> None:
     with pytest.raises(ProviderError, match="no execution provider given"):
         edgeret.load(tiny_original, providers=[])
     fallback = edgeret.load(tiny_original, providers=["cuda"], allow_fallback=True)
-    assert fallback.components.encoder.providers == ("cpu",)
+    assert components_of(fallback).encoder.providers == ("cpu",)
 
 
 def test_a_call_without_label_is_no_empty_history(runtime: Runtime) -> None:
-    position = runtime.components.graph.locate(runtime.components.encoder.encode("write a note"))
-    nothing, unknown = (runtime.components.graph.distribution(position, h) for h in ([], [UNKNOWN]))
+    position = components_of(runtime).graph.locate(components_of(runtime).encoder.encode("write a note"))
+    nothing, unknown = (components_of(runtime).graph.distribution(position, h) for h in ([], [UNKNOWN]))
     assert not np.allclose(nothing, unknown)
     task = runtime.task("call a phone")
     task.call("phone_call")

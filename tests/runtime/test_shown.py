@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import TOOLS, build_tiny, make_demonstrations
+from python_reader import by_python
 
 import edgeret
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.examples import COUNT, Examples
-from edgeret.scoring.passages import Passages
 from edgeret.types import END, SEGMENTS, Tool
 from edgeret_export.fitting.shown import undemonstrated
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.runtime import components_of, request_of
+from edgeret_export.reference.scoring.examples import COUNT, Examples
+from edgeret_export.reference.scoring.passages import Passages
 
 SAID = "please tidy my desk before lunch"
 SHOWN = [replace(TOOLS[0], examples=(SAID, "is it wet outside")), *TOOLS[1:]]
@@ -28,7 +30,7 @@ def share(runtime: Runtime, tool: str, query: str = SAID) -> float:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
-    return edgeret.load(build_tiny(tmp_path_factory.mktemp("base") / "b", demonstrations=()), threads=1)
+    return by_python(build_tiny(tmp_path_factory.mktemp("base") / "b", demonstrations=()), threads=1)
 
 
 def test_a_tool_is_found_by_its_example(base: Runtime) -> None:
@@ -40,12 +42,12 @@ def test_a_tool_is_found_by_its_example(base: Runtime) -> None:
 
 def test_without_examples_nothing_is_another(base: Runtime) -> None:
     runtime = edgeret.from_tools(TOOLS, base=base)
-    assert runtime.components.index.examples is None
-    assert runtime.task(SAID).request.reading.nearest_example is None
+    assert components_of(runtime).index.examples is None
+    assert request_of(runtime.task(SAID)).reading.nearest_example is None
 
 
 def test_examples_are_weak_demonstrations(base: Runtime) -> None:
-    request = edgeret.from_tools(SHOWN, base=base).task(SAID).request
+    request = request_of(edgeret.from_tools(SHOWN, base=base).task(SAID))
     means = request.familiarity.means
     assert means.counts.tolist() == [2 * COUNT]
     assert request.names[means.tools[0]] == TOOLS[0].name
@@ -57,9 +59,9 @@ def test_a_bundle_of_tools_alone_keeps_them_with_their_vectors(tmp_path: Path, p
     recipe = Recipe(precision="fp32", profile=profile)
     runtime = edgeret.load(build_tiny(tmp_path / "b", tools=SHOWN, demonstrations=(), recipe=recipe), threads=1)
     assert runtime.tools[TOOLS[0].name].examples == SHOWN[0].examples
-    examples = runtime.components.index.examples
+    examples = components_of(runtime).index.examples
     assert examples is not None and examples.owners.tolist() == [0, 0]
-    wanted = runtime.components.encoder.encode_query(SAID).vector
+    wanted = components_of(runtime).encoder.encode_query(SAID).vector
     assert examples.vectors[0] @ wanted == pytest.approx(1, abs=1e-3)
 
 
@@ -71,10 +73,10 @@ def test_where_something_is_demonstrated_examples_are_evidence_and_no_plans(tmp_
         edgeret.load(build_tiny(tmp_path / name, tools=tools, demonstrations=given), threads=1)
         for name, tools in (("shown", SHOWN), ("plain", TOOLS))
     )
-    examples = shown.components.index.examples
+    examples = components_of(shown).index.examples
     assert examples is not None and examples.owners.tolist() == [0, 0]
     assert share(shown, TOOLS[0].name) > share(plain, TOOLS[0].name)
-    assert shown.components.familiarity.means.counts.sum() == plain.components.familiarity.means.counts.sum()
+    assert components_of(shown).familiarity.means.counts.sum() == components_of(plain).familiarity.means.counts.sum()
 
 
 def test_tools_come_with_theirs_and_go_with_them(base: Runtime) -> None:
@@ -83,13 +85,13 @@ def test_tools_come_with_theirs_and_go_with_them(base: Runtime) -> None:
     both = runtime.with_tools(add=[new])
     without = runtime.with_tools(add=[replace(new, examples=())])
     assert share(both, "tidy", "sweep the floor") > share(without, "tidy", "sweep the floor")
-    examples = both.components.index.examples
+    examples = components_of(both).index.examples
     assert examples is not None
-    assert [both.components.index.names[i] for i in examples.owners] == [TOOLS[0].name] * 2 + ["tidy"] * 2
-    gone = both.with_tools(remove=[TOOLS[0].name]).components.index
+    assert [components_of(both).index.names[i] for i in examples.owners] == [TOOLS[0].name] * 2 + ["tidy"] * 2
+    gone = components_of(both.with_tools(remove=[TOOLS[0].name])).index
     assert gone.examples is not None
     assert [gone.names[i] for i in gone.examples.owners] == ["tidy"] * 2
-    assert both.with_tools(remove=[TOOLS[0].name, "tidy"]).components.index.examples is None
+    assert components_of(both.with_tools(remove=[TOOLS[0].name, "tidy"])).index.examples is None
 
 
 def test_an_overlay_keeps_them(tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_an_overlay_keeps_them(tmp_path: Path) -> None:
     edgeret.load(bundle, threads=1, overlay=True).with_tools(add=[new], replace=[SHOWN[0]], keep=True).close()
     found = edgeret.load(bundle, threads=1, overlay=True)
     assert found.tools["tidy"].examples == new.examples
-    examples = found.components.index.examples
+    examples = components_of(by_python(bundle, overlay=True)).index.examples
     assert examples is not None and len(examples.owners) == 3
     changed = edgeret.load(bundle, threads=1).with_tools(add=[new], replace=[SHOWN[0]])
     told = [share(runtime, "tidy", "clean the room") for runtime in (found, changed)]

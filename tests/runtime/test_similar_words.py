@@ -12,9 +12,9 @@ from edgeret.bundle.few_bits import to_halves
 from edgeret.encoders.base import LoadedTokenizer
 from edgeret.encoders.word_vectors import DIMENSION, WordVectors
 from edgeret.inputs.words import forms, words
-from edgeret.runtime import similar_words
-from edgeret.runtime.similar_words import FLOOR, SimilarWords, table_of, tool_forms
 from edgeret.types import Tool
+from edgeret_export.reference import similar_words
+from edgeret_export.reference.similar_words import FLOOR, SimilarWords, table_of, tool_forms
 
 # Angles of a circle: "mail" and "letter" stand 30 degrees apart, "song" and "tune" 40, and others at right angles.
 ANGLES = {"mail": (0, 0), "letter": (0, 30), "song": (1, 0), "tune": (1, 40), "send": (2, 0), "play": (3, 0)}

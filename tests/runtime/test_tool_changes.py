@@ -15,8 +15,7 @@ from learned_states import chances, plan, state
 import edgeret
 from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, OverlayError
-from edgeret.runtime.components import fingerprint_of
-from edgeret.runtime.tool_records import summed
+from edgeret.runtime.kept import summed
 from edgeret.types import END, Tool
 
 LOCK = Tool("lock_door", "close it stop pack")
@@ -126,7 +125,7 @@ def test_kept_changes_are_there_after_a_restart_and_others_are_not(tiny: Path) -
     found = edgeret.load(tiny, overlay=overlay_path(tiny))
     assert list(found.tools) == list(kept.tools)
     manifest = found.manifest
-    overlay = Overlay.open(overlay_path(tiny), fingerprint_of(manifest), manifest.content_hash, read_only=True)
+    overlay = Overlay.open(overlay_path(tiny), manifest.fingerprint, manifest.content_hash, read_only=True)
     changes = summed(overlay.records)
     assert (changes.added, changes.removed, changes.replaced) == (("zip_files",), ("play_music",), ("send_mail",))
 
@@ -159,7 +158,7 @@ def test_what_was_learned_is_shared_by_generations_and_comes_back_with_its_tool(
 def forged(bundle: Path, value: dict[str, Any]) -> edgeret.Runtime:
     manifest = edgeret.load(bundle).manifest
     path = overlay_path(bundle)
-    with Overlay.open(path, fingerprint_of(manifest), manifest.content_hash) as overlay:
+    with Overlay.open(path, manifest.fingerprint, manifest.content_hash) as overlay:
         overlay.compact([("tools", value)])
     return edgeret.load(bundle, overlay=True)
 
@@ -168,7 +167,7 @@ def test_forged_changes_of_tools_with_right_hashes_are_refused(tiny: Path) -> No
     kept = edgeret.load(tiny, overlay=True).with_tools(add=[LOCK, ZIP], keep=True)
     kept.close()
     manifest = kept.manifest
-    overlay = Overlay.open(overlay_path(tiny), fingerprint_of(manifest), manifest.content_hash, read_only=True)
+    overlay = Overlay.open(overlay_path(tiny), manifest.fingerprint, manifest.content_hash, read_only=True)
     genuine = dict(overlay.records[0].value)
     assert list(forged(tiny, genuine).tools) == list(kept.tools)
     size = len(genuine["vectors"]["data"])

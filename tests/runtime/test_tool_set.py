@@ -54,15 +54,13 @@ def test_the_file_is_json_with_a_line_for_every_tool() -> None:
 
 
 @pytest.mark.parametrize("case", SPOILT)
-def test_a_forged_tool_is_refused_when_it_is_read_and_the_others_are_not(tiny: Path, case: str) -> None:
+def test_a_forged_tool_is_refused(tiny: Path, case: str) -> None:
     changes, message = SPOILT[case]
     spoil(tiny, **changes)
-    runtime = edgeret.load(tiny)
-    assert runtime.tools["write_note"].name == "write_note"
     with pytest.raises(BundleError, match=message):
-        runtime.tools["send_mail"]
-    with pytest.raises(BundleError, match=message):
-        runtime.task("send a mail").next()
+        load_tools(open_bundle(tiny))["send_mail"]
+    with pytest.raises(BundleError, match=r"\(tools\): .*; build the bundle again"):
+        edgeret.load(tiny)
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b"5", b'{"name": "send_mail"}', b"{}" * 5, b"\xff"])
@@ -86,4 +84,4 @@ def test_checking_commands_read_every_tool(tiny: Path, command: str, capsys: pyt
     assert main([command, str(tiny), "--json"]) == 1
     failed = [check["detail"] for check in json.loads(capsys.readouterr().out)["checks"] if not check["ok"]]
     assert len(failed) == 1
-    assert "must be a JSON Schema object" in failed[0]
+    assert "JSON Schema object" in failed[0]

@@ -16,18 +16,19 @@ import numpy as np
 import pytest
 from conftest import EXAMPLE
 from python_reader import by_python
-from test_by_core import python_was_read, same
+from test_by_core import same
 
 import edgeret
 from edgeret import InputError, Runtime, Tool
 from edgeret.bundle.overlay_file import Overlay
 from edgeret.inputs.demonstrations import read_demonstrations
-from edgeret.runtime.components import fingerprint_of, load_components
-from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import LoadOptions
-from edgeret.runtime.tool_changes import instead
 from edgeret.runtime.tool_checks import check_change, unlike
-from edgeret.runtime.tool_records import replayed
+from edgeret_export.reference.components import load_components
+from edgeret_export.reference.loaded import ComponentsLoaded
+from edgeret_export.reference.runtime import runtime_of
+from edgeret_export.reference.tool_changes import instead
+from edgeret_export.reference.tool_records import replayed
 
 Change = tuple[list[Tool], list[str], list[Tool]]
 LOCK = Tool("lock_door", "lock the front door", examples=("close the house for the night",))
@@ -80,23 +81,7 @@ def test_decisions_behind_random_changes_are_pythons(real: Path, profile: str, c
     known = [*mine.tools.values()]
     for _, (add, remove, substitute) in zip(range(count), changes(known, dict(mine.tools), chance), strict=False):
         mine, theirs = (one.with_tools(add=add, remove=remove, replace=substitute) for one in (mine, theirs))
-        assert mine.by_core
         agree(mine, theirs, random.Random(chance.random()))
-    assert not python_was_read(mine)
-
-
-def test_python_behind_a_changed_bundle_has_its_tools_and_vectors(real: Path) -> None:
-    mine, theirs, chance = edgeret.load(real, profile="tiny"), by_python(real, profile="tiny"), random.Random(1)
-    known = [*mine.tools.values()]
-    for _, (add, remove, substitute) in zip(range(6), changes(known, dict(mine.tools), chance), strict=False):
-        mine, theirs = (one.with_tools(add=add, remove=remove, replace=substitute) for one in (mine, theirs))
-    found, wanted = mine.components.index, theirs.components.index
-    assert found.names == wanted.names
-    assert np.allclose(found.vectors, wanted.vectors, atol=1e-6)
-    assert found.examples is not None
-    assert wanted.examples is not None
-    assert np.allclose(found.examples.vectors, wanted.examples.vectors, atol=1e-6)
-    assert mine.components.tools == theirs.components.tools
 
 
 def test_what_is_kept_is_there_again_by_the_library_with_the_vectors_that_were_written(
@@ -106,11 +91,10 @@ def test_what_is_kept_is_there_again_by_the_library_with_the_vectors_that_were_w
     mine = edgeret.load(real, overlay=place, profile="tiny")
     mine = mine.with_tools(add=[LOCK], remove=["find_note"], keep=True).with_tools(replace=[POST], keep=True)
     mine.close()
-    held = Loaded(real, lambda: load_components(real, LoadOptions(profile="tiny")))
-    fingerprint, content_hash = fingerprint_of(held.manifest), held.manifest.content_hash
+    held = ComponentsLoaded(load_components(real, LoadOptions(profile="tiny")))
+    fingerprint, content_hash = held.manifest.fingerprint, held.manifest.content_hash
     records = Overlay.open(place, fingerprint, content_hash, read_only=True).records
     again, theirs = edgeret.load(real, overlay=place, profile="tiny"), Runtime(replayed(held, records, "here"))
-    assert again.by_core
     for number in range(8):
         agree(again, theirs, random.Random(number))
         agree(mine, theirs, random.Random(number))
@@ -130,14 +114,11 @@ def test_other_tools_altogether_leave_what_was_demonstrated_behind(real: Path) -
     for profile in ("tiny", "default"):
         base = edgeret.load(real, profile=profile)
         mine = edgeret.from_tools(tools, base=base)
-        theirs = Runtime(instead(load_components(real, LoadOptions(profile=profile)), tools))
-        assert mine.by_core
+        theirs = runtime_of(instead(load_components(real, LoadOptions(profile=profile)), tools))
         for number in range(6):
             agree(mine, theirs, random.Random(number))
         changed, wanted = (one.with_tools(remove=["lock_door"], add=TOOLS[-2:]) for one in (mine, theirs))
         agree(changed, wanted, random.Random(1))
-        assert list(changed.components.index.names) == list(changed.tools)
-        assert changed.components.head is None
 
 
 def test_generations_of_tools_let_go_of_each_other(real: Path) -> None:

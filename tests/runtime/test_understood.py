@@ -17,8 +17,8 @@ import edgeret
 from edgeret import InputError, Runtime, Tool
 from edgeret.inputs.tool_examples import MAX_EXAMPLE_CHARS, MOST_EXAMPLES
 from edgeret.runtime.understood import MOST_CLAUSES, MOST_NAMED, MOST_NEAR
-from edgeret.scoring.examples import Examples
-from edgeret.scoring.index import pack_index
+from edgeret_export.reference.scoring.examples import Examples
+from edgeret_export.reference.scoring.index import pack_index
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 URL = {"type": "object", "properties": {"url": {"type": "string"}}}

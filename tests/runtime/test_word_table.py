@@ -4,7 +4,6 @@ same as by words that are arranged on the device."""
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,13 @@ from rewritten import changed
 
 import edgeret
 from edgeret.bundle.reader import open_bundle
-from edgeret.cli.commands import main
 from edgeret.errors import BundleError
-from edgeret.runtime.lexicon import Lexicon, tool_words
-from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.similar_words import table_of
-from edgeret.runtime.word_table import WordTable, arrange, load_words, pack_words
 from edgeret.types import Tool
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.lexicon import Lexicon, tool_words
+from edgeret_export.reference.runtime import components_of, runtime_of
+from edgeret_export.reference.similar_words import table_of
+from edgeret_export.reference.word_table import WordTable, arrange, load_words, pack_words
 
 pytest.importorskip("hnswlib")
 
@@ -72,8 +70,8 @@ def test_words_in_another_order_are_those_of_the_tools_in_that_order(rows: list[
 
 def test_decisions_and_searches_are_those_of_words_arranged_here(folder: Path) -> None:
     stored = by_python(folder, threads=1, index="hnsw")
-    assert stored.components.words is not None
-    fresh = Runtime(replace(stored.components, words=None))
+    assert components_of(stored).words is not None
+    fresh = runtime_of(replace(components_of(stored), words=None))
     for query in QUERIES:
         one, other = (runtime.task(query) for runtime in (stored, fresh))
         for _ in range(3):
@@ -85,16 +83,16 @@ def test_decisions_and_searches_are_those_of_words_arranged_here(folder: Path) -
 
 def test_a_first_decision_reads_no_tool(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = edgeret.load(folder, threads=1, index="hnsw")
-    monkeypatch.setattr("edgeret.runtime.arrangement.tool_words", None)
+    monkeypatch.setattr("edgeret_export.reference.arrangement.tool_words", None)
     assert runtime.task("send mail").next().candidates
 
 
 def test_other_tools_are_arranged_here(folder: Path) -> None:
-    runtime = edgeret.load(folder, threads=1, index="hnsw")
+    runtime = by_python(folder, threads=1, index="hnsw")
     other = runtime.with_tools(add=[Tool("feed_cat", "feed the cat")], remove=["send_mail"])
-    assert other.components.words is None
+    assert components_of(other).words is None
     assert other.task("feed the cat").next(policy="heads").candidates[0].tool == "feed_cat"
-    assert edgeret.from_tools([Tool("feed_cat", "feed the cat")], base=runtime).components.words is None
+    assert components_of(edgeret.from_tools([Tool("feed_cat", "feed the cat")], base=runtime)).words is None
 
 
 def test_few_tools_keep_no_words(tiny: Path) -> None:
@@ -129,19 +127,9 @@ def test_numbers_that_cannot_be_are_refused(small: Path, case: str) -> None:
     fields, message = FORGED[case]
     changed(small, "words.msgpack", **fields)
     with pytest.raises(BundleError, match=rf"\(words\): .*{message}.*; build the bundle again"):
+        by_python(small)
+    with pytest.raises(BundleError, match=r"\(words\): .*; build the bundle again"):
         edgeret.load(small)
-
-
-@pytest.mark.parametrize(("command", "field"), [("verify", "words"), ("doctor", "words"), ("verify", "forms")])
-def test_checking_commands_compare_the_words_with_the_tools(
-    small: Path, command: str, field: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, str(small), "--json"]) == 0
-    capsys.readouterr()
-    changed(small, "words.msgpack", **{field: ["a", *getattr(TABLE, field)[1:]]})
-    assert main([command, str(small), "--json"]) == 1
-    failed = [check["detail"] for check in json.loads(capsys.readouterr().out)["checks"] if not check["ok"]]
-    assert failed == ["the words kept of the tools are not those of their texts; build the bundle again"]
 
 
 @pytest.mark.parametrize("tools", [1, 7, 70_000])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edgeret.bundle.codec import pack, unpack
 from edgeret.errors import BundleError
-from edgeret.scoring.calibration import Calibration, CalibrationParameters
+from edgeret_export.reference.scoring.calibration import Calibration, CalibrationParameters
 
 CAUTIOUS = Calibration(CalibrationParameters(calibration_map=((0.0, 0.0), (0.5, 0.2), (1.0, 0.9))))
 probabilities = st.lists(st.floats(1e-4, 1), min_size=2, max_size=8).map(lambda p: np.array(p, np.float32) / sum(p))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from edgeret import kernel
-from edgeret.scoring import increments, learner
-from edgeret.scoring.compiled import keep_compiled
-from edgeret.scoring.learner import Learner
-from edgeret.scoring.memory import MAX_CALLS
-from edgeret.scoring.offsets import KEPT, keep
+from edgeret_export.reference.scoring import increments, learner
+from edgeret_export.reference.scoring.compiled import keep_compiled
+from edgeret_export.reference.scoring.learner import Learner
+from edgeret_export.reference.scoring.memory import MAX_CALLS
+from edgeret_export.reference.scoring.offsets import KEPT, keep
 
 
 @pytest.fixture

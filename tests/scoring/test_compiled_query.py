@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from edgeret import kernel
 from edgeret.errors import BundleError
-from edgeret.scoring import calibration, graph
-from edgeret.scoring.calibration import Calibration, CalibrationParameters
-from edgeret.scoring.compiled_query import MOST_NEAREST
-from edgeret.scoring.graph import GLOBAL, UNUSED, Graph, GraphOptions, GraphTables
-from edgeret.scoring.products import Columns
+from edgeret_export.reference.scoring import calibration, graph
+from edgeret_export.reference.scoring.calibration import Calibration, CalibrationParameters
+from edgeret_export.reference.scoring.compiled_query import MOST_NEAREST
+from edgeret_export.reference.scoring.graph import GLOBAL, UNUSED, Graph, GraphOptions, GraphTables
+from edgeret_export.reference.scoring.products import Columns
 
 pytestmark = pytest.mark.skipif(kernel.LIBRARY is None, reason="the package was built without a C compiler")
 LABELS = ("a", "b", "c", "<end>")

@@ -17,7 +17,8 @@ from rewritten import changed
 import edgeret
 from edgeret.bundle.reader import open_bundle
 from edgeret.errors import BundleError
-from edgeret.scoring.episodes import Episodes, load_memory
+from edgeret_export.reference.runtime import components_of, request_of
+from edgeret_export.reference.scoring.episodes import Episodes, load_memory
 
 PLANS = [(0, 1), (2,), (), (0, 0)]
 LABELS = 4
@@ -77,13 +78,13 @@ def test_a_query_unlike_all_plans_leaves_what_is_expected() -> None:
 
 def test_a_memory_decides_alike_before_and_after_its_file(tiny_original: Path) -> None:
     runtime = edgeret.load(tiny_original, threads=1)
-    loaded = load_memory(open_bundle(tiny_original), len(runtime.components.head.labels))
+    loaded = load_memory(open_bundle(tiny_original), len(components_of(runtime).head.labels))
     assert loaded is not None
     stored = Forger(tiny_original).forgery().map("memory")
     starts, calls = get(stored["starts"]).tolist(), get(stored["calls"]).tolist()
     plans = [calls[i:j] for i, j in pairwise(starts)]
-    fresh = Episodes(get(stored["vectors"]).astype(np.float32), plans, len(runtime.components.head.labels))
-    vector = runtime.task("find my file and send a mail").request.vector
+    fresh = Episodes(get(stored["vectors"]).astype(np.float32), plans, len(components_of(runtime).head.labels))
+    vector = request_of(runtime.task("find my file and send a mail")).vector
     for history in ([], [0], [0, 1]):
         first, second = (e.log_probabilities(e.near(vector), history, PRIOR) for e in (loaded, fresh))
         np.testing.assert_array_equal(first, second)

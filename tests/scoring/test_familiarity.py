@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeret.scoring.familiarity import KINDS, NEAREST, STEEP, Familiarity, Means
+from edgeret_export.reference.scoring.familiarity import KINDS, NEAREST, STEEP, Familiarity, Means
 
 UP, DOWN, RIGHT = (np.array(v, np.float32) for v in ((0, 1), (0, -1), (1, 0)))
 NONE = np.empty(0, np.intp)

@@ -17,7 +17,12 @@ from training import training_of
 import edgeret
 from edgeret.bundle.codec import get_array, unpack
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.scoring.graph import (
+from edgeret.types import END, Call, Tool
+from edgeret_bench.accuracy.scorers import followers
+from edgeret_export.fitting.decisions import Decisions, number_decisions
+from edgeret_export.fitting.graph import CLUSTERINGS, cluster, fit_graph
+from edgeret_export.reference.runtime import components_of
+from edgeret_export.reference.scoring.graph import (
     GLOBAL,
     PADDING,
     UNUSED,
@@ -27,10 +32,6 @@ from edgeret.scoring.graph import (
     arranged,
     pack_graph,
 )
-from edgeret.types import END, Call, Tool
-from edgeret_bench.accuracy.scorers import followers
-from edgeret_export.fitting.decisions import Decisions, number_decisions
-from edgeret_export.fitting.graph import CLUSTERINGS, cluster, fit_graph
 
 pytestmark = pytest.mark.usefixtures("arithmetic")
 
@@ -54,7 +55,7 @@ def one_cluster(options: GraphOptions) -> Graph:
 def test_static_markov_chain_by_hand() -> None:
     graph = one_cluster(GraphOptions(order=1))
     assert graph.labels == ("a", "b", "c", END)
-    found = followers(graph)
+    found = followers(graph.labels, graph.transitions())
     np.testing.assert_allclose(found[PADDING], [1, 0, 0, 0])
     np.testing.assert_allclose(found[0], [0, 2 / 3, 1 / 3, 0], rtol=1e-6)
     np.testing.assert_allclose(found[1], [0, 0, 0, 1])
@@ -114,7 +115,7 @@ def test_the_collapsed_sum_equals_the_recursion(history: list[int], order: int, 
     assigned = clusters_of(table, queries)
     with pytest.MonkeyPatch.context() as patch:
         if wide:
-            patch.setattr("edgeret.scoring.graph.WIDE", 0)
+            patch.setattr("edgeret_export.reference.scoring.graph.WIDE", 0)
         position = graph.locate(vectors(1, seed)[0])
         found = graph.distribution(position, history)
     np.testing.assert_allclose(found, reference(table, assigned, options, position, history), atol=2e-6)
@@ -202,7 +203,7 @@ def test_rows_that_are_arranged_are_taken_as_they_are() -> None:
 
 def test_a_stored_graph_is_read_the_same_whatever_the_order_of_its_rows(tiny: Path) -> None:
     where = "graph.msgpack"
-    expected = edgeret.load(tiny).components.graph
+    expected = components_of(edgeret.load(tiny)).graph
     value = unpack((tiny / where).read_bytes(), where)
     numbers = {
         name: get_array(value, name, kind, (None,) * len(value[name]["shape"]), where)
@@ -216,6 +217,6 @@ def test_a_stored_graph_is_read_the_same_whatever_the_order_of_its_rows(tiny: Pa
     }
     tables = shuffled(GraphTables(tuple(value["labels"]), **numbers), 1)
     changed(tiny, where, **{name: getattr(tables, name) for name in numbers})
-    found = edgeret.load(tiny).components.graph
+    found = components_of(edgeret.load(tiny)).graph
     assert expected is not None and found is not None
     np.testing.assert_array_equal(found.transitions(), expected.transitions())

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from edgeret.bundle.few_bits import from_bytes, from_halves, to_bytes, to_halves
 from edgeret.encoders.base import segment_means
-from edgeret.scoring import head, products
-from edgeret.scoring.head import FactoredHead, HeadArrays, log_softmax
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
+from edgeret_export.reference.scoring import head, products
+from edgeret_export.reference.scoring.head import FactoredHead, HeadArrays, log_softmax
 
 L, E = 5, 7
 rng = np.random.default_rng(0)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from edgeret.bundle.codec import unpack
 from edgeret.errors import BundleError
-from edgeret.scoring import index as indexing
-from edgeret.scoring.hnsw_file import Links, pack_links, read_links, state_of
-from edgeret.scoring.index import EF, Index, build_hnsw, open_hnsw
+from edgeret_export.reference.scoring import index as indexing
+from edgeret_export.reference.scoring.hnsw_file import Links, pack_links, read_links, state_of
+from edgeret_export.reference.scoring.index import EF, Index, build_hnsw, open_hnsw
 
 hnswlib = pytest.importorskip("hnswlib")
 

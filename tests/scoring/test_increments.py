@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeret.scoring.increments import MAX_NORM, MAX_PROBABLE_ROWS, MAX_ROWS, MAX_SCORE, Increments, Lesson
-from edgeret.scoring.offsets import Offsets, keep
+from edgeret_export.reference.scoring.increments import (
+    MAX_NORM,
+    MAX_PROBABLE_ROWS,
+    MAX_ROWS,
+    MAX_SCORE,
+    Increments,
+    Lesson,
+)
+from edgeret_export.reference.scoring.offsets import Offsets, keep
 
 pytestmark = pytest.mark.usefixtures("arithmetic")
 

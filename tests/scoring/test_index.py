@@ -20,10 +20,11 @@ from edgeret.bundle.few_bits import from_bytes, to_bytes
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.errors import BundleError, MissingExtraError
 from edgeret.kernel import address
-from edgeret.scoring import hnsw_file, products
-from edgeret.scoring import index as indexing
-from edgeret.scoring.compiled_many import CompiledLinks
-from edgeret.scoring.index import (
+from edgeret_export.recipe import Recipe
+from edgeret_export.reference.scoring import hnsw_file, products
+from edgeret_export.reference.scoring import index as indexing
+from edgeret_export.reference.scoring.compiled_many import CompiledLinks
+from edgeret_export.reference.scoring.index import (
     EF,
     Index,
     IndexKind,
@@ -34,7 +35,6 @@ from edgeret.scoring.index import (
     load_index,
     open_hnsw,
 )
-from edgeret_export.recipe import Recipe
 
 needs_hnsw = pytest.mark.skipif(not hnswlib_available(), reason="hnswlib is not installed")
 needs_library = pytest.mark.skipif(indexing.LIBRARY is None, reason="the package was built without a C compiler")

@@ -18,9 +18,9 @@ from edgeret.bundle.codec import unpack
 from edgeret.bundle.reader import open_bundle
 from edgeret.errors import BundleError
 from edgeret.inputs.tool_text import tool_text
-from edgeret.scoring.index import as_stored, hnswlib_available, load_index, pack_index
 from edgeret_export.encoders.encodings import start
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.scoring.index import as_stored, hnswlib_available, load_index, pack_index
 
 SMALL = Recipe(precision="fp32", profile="full", index_vectors="int8")
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from edgeret.bundle.codec import pack, unpack
 from edgeret.errors import OverlayError
-from edgeret.scoring.increments import MAX_ROWS
-from edgeret.scoring.learned_state import pack_learner, packed_bytes, restore_learner
-from edgeret.scoring.learner import Learner
+from edgeret_export.reference.scoring.increments import MAX_ROWS
+from edgeret_export.reference.scoring.learned_state import pack_learner, packed_bytes, restore_learner
+from edgeret_export.reference.scoring.learner import Learner
 
 D = 16
 N = 40

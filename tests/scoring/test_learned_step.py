@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeret.scoring.increments import COUNTS, MAX_SCORE
-from edgeret.scoring.learner import PRIOR_FROM_NOTHING, PRIOR_OVER_A_HEAD, Learner
-from edgeret.scoring.memory import END, HALF_LIFE, LEAST_COSINE, WIDTH
-from edgeret.scoring.mixture import MAX_GAIN
+from edgeret_export.reference.scoring.increments import COUNTS, MAX_SCORE
+from edgeret_export.reference.scoring.learner import PRIOR_FROM_NOTHING, PRIOR_OVER_A_HEAD, Learner
+from edgeret_export.reference.scoring.memory import END, HALF_LIFE, LEAST_COSINE, WIDTH
+from edgeret_export.reference.scoring.mixture import MAX_GAIN
 
 pytestmark = pytest.mark.usefixtures("arithmetic")
 

@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.scoring.increments import Lesson
-from edgeret.scoring.learner import Learner
-from edgeret.scoring.memory import MAX_WEIGHT
-from edgeret.scoring.offsets import LEAST_LOG, Offsets
+from edgeret_export.reference.scoring.increments import Lesson
+from edgeret_export.reference.scoring.learner import Learner
+from edgeret_export.reference.scoring.memory import MAX_WEIGHT
+from edgeret_export.reference.scoring.offsets import LEAST_LOG, Offsets
 
 pytestmark = pytest.mark.usefixtures("arithmetic")
 

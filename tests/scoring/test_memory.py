@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.scoring.memory import END, MAX_CALLS, MAX_WEIGHT, Memory
-from edgeret.scoring.offsets import KEPT, Offsets
+from edgeret_export.reference.scoring.memory import END, MAX_CALLS, MAX_WEIGHT, Memory
+from edgeret_export.reference.scoring.offsets import KEPT, Offsets
 
 D = 16
 

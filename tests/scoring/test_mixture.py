@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeret.scoring.mixture import MAX_WEIGHT, Guard, Mixture, normalise
+from edgeret_export.reference.scoring.mixture import MAX_WEIGHT, Guard, Mixture, normalise
 
 
 def experts(*right: int) -> np.ndarray:

@@ -15,11 +15,12 @@ from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError
 from edgeret.inputs.clauses import parts
 from edgeret.inputs.tool_text import tool_text
-from edgeret.runtime.evidence import evidence
-from edgeret.runtime.lexicon import Lexicon, Overlaps, tool_flow, tool_words
-from edgeret.scoring.flow import NO_FLOW, Flow
-from edgeret.scoring.passages import Passages
-from edgeret.scoring.prior import (
+from edgeret.types import SEGMENTS, Tool
+from edgeret_export.reference.evidence import evidence
+from edgeret_export.reference.lexicon import Lexicon, Overlaps, tool_flow, tool_words
+from edgeret_export.reference.scoring.flow import NO_FLOW, Flow
+from edgeret_export.reference.scoring.passages import Passages
+from edgeret_export.reference.scoring.prior import (
     CALLED,
     KINDS,
     Evidence,
@@ -28,8 +29,7 @@ from edgeret.scoring.prior import (
     PriorWeights,
     ToolWeights,
 )
-from edgeret.scoring.reading import Reading
-from edgeret.types import SEGMENTS, Tool
+from edgeret_export.reference.scoring.reading import Reading
 from edgeret_export.sources.priors import read_prior
 
 SHIPPED = read_prior("tiny").weights

@@ -7,11 +7,11 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from edgeret.scoring.passages import Passages
-from edgeret.scoring.prior import Evidence, Hits, Overlaps, PriorWeights, SearchWeights, Values
-from edgeret.scoring.relevance import features, relevance
 from edgeret.types import SEGMENTS
 from edgeret_export.fitting.prior import BLANK
+from edgeret_export.reference.scoring.passages import Passages
+from edgeret_export.reference.scoring.prior import Evidence, Hits, Overlaps, PriorWeights, SearchWeights, Values
+from edgeret_export.reference.scoring.relevance import features, relevance
 
 NAMES = [field.name for field in fields(SearchWeights)]
 TOOLS = np.eye(3, dtype=np.float32)

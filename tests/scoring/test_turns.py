@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeret.errors import BundleError
-from edgeret.scoring.turns import (
+from edgeret_export.reference.scoring.turns import (
     SHAPES,
     WEIGHTS_FILE,
     TurnStep,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from test_prior import AXES, END, Evidence, reading, request, weights
 
-from edgeret.scoring.prior import PriorWeights, WishWeights
-from edgeret.scoring.wishes import DEPTH, KEPT, Wishes, WishScores
+from edgeret_export.reference.scoring.prior import PriorWeights, WishWeights
+from edgeret_export.reference.scoring.wishes import DEPTH, KEPT, Wishes, WishScores
 
 
 def two(first: int, second: int) -> Evidence:

@@ -19,15 +19,16 @@ import edgeret
 from edgeret import Runtime
 from edgeret.errors import InputError, PlannerError
 from edgeret.planner.lazy import LazyPlanner
-from edgeret.runtime.python_finder import PythonFinder
 from edgeret.runtime.searching import finder_of
-from edgeret.scoring.index import Index
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Found, Search, run
 from edgeret.strategies.rerank import RERANK
 from edgeret.strategies.toolqp import MAX_TURNS, NO_QUERY, PARALLEL
 from edgeret.strategies.toolreagt import MAX_ROUNDS
 from edgeret.types import Hit
+from edgeret_export.reference.python_finder import PythonFinder
+from edgeret_export.reference.runtime import components_of, runtime_of
+from edgeret_export.reference.scoring.index import Index
 
 QUERY = "find my file and then send it"
 WRITING = [strategy for strategy in STRATEGIES.values() if strategy is not RERANK]
@@ -191,7 +192,7 @@ def test_a_search_with_a_budget_does_not_wait_for_a_planner_that_is_still_being_
         raise PlannerError("the file is gone")
 
     lazy = LazyPlanner(load)
-    late = Runtime(replace(runtime.components, planner=lazy))
+    late = runtime_of(replace(components_of(runtime), planner=lazy))
     late = late.search_with_trace(QUERY, strategy="toolqp", budget_ms=1000)
     assert late.hits and "still being loaded" in texts(late, "problem")[0]
     loading.set()

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 import edgeret
 from edgeret import Runtime, Tool
-from edgeret.runtime.python_finder import PythonFinder
-from edgeret.scoring.index import Index
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Found, Search, run
 from edgeret.types import Hit
+from edgeret_export.reference.python_finder import PythonFinder
+from edgeret_export.reference.scoring.index import Index
 
 AUTO = STRATEGIES["auto"]
 NAMES = ("alpha", "beta", "gamma", "delta")

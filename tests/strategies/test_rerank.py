@@ -19,14 +19,14 @@ from edgeret import Route, Runtime, Tool, read_route
 from edgeret.errors import InputError, PlannerError
 from edgeret.planner.answers import Limits
 from edgeret.planner.chat import Prompt
-from edgeret.runtime.python_finder import PythonFinder
-from edgeret.scoring.index import Index
 from edgeret.strategies import STRATEGIES, rerank
 from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Found, Search, run
 from edgeret.strategies.rerank import NAMING, RERANK, WEIGHT, reranked
 from edgeret.strategies.routing import contested
 from edgeret.types import Hit, Usage
+from edgeret_export.reference.python_finder import PythonFinder
+from edgeret_export.reference.scoring.index import Index
 
 NAMES = ("alpha", "beta", "gamma")
 SHARES = (0.6, 0.3, 0.1)

@@ -18,6 +18,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.progress import say, track
 from edgeret.types import END
+from edgeret_bench.accuracy.learner import fresh
 from edgeret_bench.results.compare import CONFIDENCE
 from edgeret_bench.results.files import order_of, rounded
 from edgeret_bench.results.intervals import score_interval
@@ -122,7 +123,7 @@ def learning(
     """The figures before anything was learned and after so many of the plans were, in memory alone."""
     if max(counts, default=0) > len(plans):
         raise InputError(f"--learn {max(counts)}: --train has {len(plans)} demonstrations; give no more than there are")
-    learner, done, found = Runtime(runtime.components), 0, {}
+    learner, done, found = fresh(runtime), 0, {}
     for count in sorted({0, *counts}):
         learner.learn(plans[done:count])
         done = count

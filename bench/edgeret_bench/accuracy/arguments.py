@@ -55,7 +55,7 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
     for name in options.beside:
         if name not in BESIDE:
             raise InputError(f"unknown way '{name}' in --beside; choose among: {', '.join(BESIDE)}")
-    if any(name != "rules" for name in options.beside) and not runtime.components.planner.exists:
+    if any(name != "rules" for name in options.beside) and not runtime.loaded.planner.exists:
         raise InputError(
             "--beside planner: this bundle has no planner; build one in with: edgeret-export build --planner CARD"
         )
@@ -128,7 +128,7 @@ def _planner_alone(runtime: Runtime) -> Reader:
     """A planner that is asked for all parameters."""
     from edgeret.planner.filling import fill
 
-    planner, exemplars = runtime.components.planner, runtime.components.exemplars
+    planner, exemplars = runtime.loaded.planner, runtime.loaded.exemplars
     return lambda task, tool, _: fill(planner, exemplars, runtime.tools[tool], task.query, task.calls)[0].read
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.reliability import calibration_errors
 from edgeret.terminal.progress import track
 from edgeret.types import END
+from edgeret.usage.reliability import calibration_errors
 from edgeret_bench.metrics import quantiles, shares
 from edgeret_bench.results.intervals import score_interval
 

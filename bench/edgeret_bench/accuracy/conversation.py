@@ -15,9 +15,9 @@ from edgeret.inputs.conversations import RecordedConversation
 from edgeret.inputs.query import MAX_QUERY_CHARS
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
-from edgeret.scoring.reliability import calibration_errors
 from edgeret.terminal.progress import track
 from edgeret.types import END, Turn
+from edgeret.usage.reliability import calibration_errors
 from edgeret_bench.accuracy.walk import averages
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.files import order_of, rounded

@@ -22,9 +22,9 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
-from edgeret.scoring.reliability import expected_calibration_error
 from edgeret.terminal.progress import say, track
 from edgeret.types import END, Decision
+from edgeret.usage.reliability import expected_calibration_error
 from edgeret_bench.accuracy.walk import Ranked, averages, ranked, repeated_queries, score, walk
 from edgeret_bench.results.files import order_of, rounded
 from edgeret_export.build import assemble

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from edgeret.bundle.reader import open_bundle
+from edgeret.cli.drawn import read_drawn
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
@@ -32,8 +34,7 @@ def run(learner: Runtime, tool: str, lessons: Sequence[Demonstration], test: Seq
     """`known_before`: whether the bundle was built with demonstrations of the tool, which is then not new. `after`:
     number of `lessons` learned to `top1` and `recall@5` of the tool over the test steps that accept it, and
     `others_top1` over all other steps."""
-    head = learner.components.head
-    known = head is not None and tool in head.labels
+    known = tool in read_drawn(open_bundle(learner.path, content_hash=learner.loaded.bundle_hash)).labels
     if known:
         say(f"the bundle was built with demonstrations of {tool}, so it is no new tool")
     taught, after = 0, {}

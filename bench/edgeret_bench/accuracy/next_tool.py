@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.reliability import calibration_errors, refusal_curve
 from edgeret.terminal.progress import track
 from edgeret.types import END
-from edgeret_bench.accuracy.scorers import Methods, Scorer
+from edgeret.usage.reliability import calibration_errors, refusal_curve
+from edgeret_bench.accuracy.scorers import Measured, Methods, Scorer
 from edgeret_bench.metrics import mean, next_tool_metrics, quantiles, rank, shares
 from edgeret_bench.results.files import order_of, rounded
 
@@ -58,7 +58,7 @@ def run(
     scorers = {name: known.get(name) for name in methods}
     found = Steps(methods)
     for number, demonstration in enumerate(track(demonstrations, "plans", len(demonstrations))):
-        _walk(runtime, number, demonstration, scorers, found)
+        _walk(runtime, known.measured(demonstration.query, methods), number, demonstration, scorers, found)
     confidence, correct = np.array(found.confidence), np.array(found.correct)
     return {
         "n_plans": len(demonstrations),
@@ -80,13 +80,16 @@ def run(
 
 
 def _walk(
-    runtime: Runtime, number: int, demonstration: Demonstration, scorers: Mapping[str, Scorer], found: Steps
+    runtime: Runtime,
+    measured: Measured,
+    number: int,
+    demonstration: Demonstration,
+    scorers: Mapping[str, Scorer],
+    found: Steps,
 ) -> None:
     """One plan, step by step, by every method and by the runtime itself."""
     task = runtime.task(demonstration.query)
-    # Methods measure the full encoder, whose having read the query would end a cascade.
-    measured = task if runtime.components.cascade is None else runtime.task(demonstration.query)
-    position = {name: i for i, name in enumerate(measured.request.names)}
+    position = {name: i for i, name in enumerate(measured.names)}
     for step in demonstration.steps():
         acceptable = {position[name] for name in step.acceptable if name in position}
         for name, scorer in scorers.items():
@@ -107,8 +110,7 @@ def _walk(
         found.correct.append(best.tool in step.acceptable)
         if step.taken != END:
             task.call(step.taken)
-            if measured is not task:
-                measured.call(step.taken)
+            measured.own.call(step.taken)
 
 
 def _decided(found: Steps) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from edgeret.bundle import roles
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret.terminal.progress import say, track
 from edgeret_bench.accuracy.next_tool import by_length, samples
 from edgeret_bench.accuracy.plain_head import fit_plain, history_text
@@ -38,6 +37,8 @@ from edgeret_export.fitting.history import tools_called
 from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.fitting.whole import MOST_STEPS
 from edgeret_export.recipe import recipe_of
+from edgeret_export.reference.runtime import components_of
+from edgeret_export.reference.scoring.graph import Graph, GraphOptions
 
 PAPER_ORDER, PAPER_CLUSTERS = 3, 100
 PAPER_RATE, PAPER_EPOCHS = 1e-3, 10
@@ -100,7 +101,7 @@ def run(
 
 def encode(runtime: Runtime, demonstrations: Sequence[Demonstration], seed: int) -> TrainingSet:
     """What heads are fitted on, from the bundle's encoder and tool vectors."""
-    components = runtime.components
+    components = components_of(runtime)
     shown = track(demonstrations, "encoding", len(demonstrations))
     queries = (components.encoder.encode_query(d.query) for d in shown)
     tools = [components.tools[name] for name in components.index.names]
@@ -111,7 +112,7 @@ def encode(runtime: Runtime, demonstrations: Sequence[Demonstration], seed: int)
 def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     """Fits every method and scores the labels at the test steps, each (rows, labels)."""
     recipe = recipe_of(runtime.manifest.info, str(runtime.path))
-    train, test, seed, calibration = split.train, split.test, split.both.seed, runtime.components.calibration
+    train, test, seed, calibration = split.train, split.test, split.both.seed, components_of(runtime).calibration
     written, queries = train.written(), split.both.queries.vectors
     say("fitting static heads and graphs")
     static = fit_plain(written.decisions, queries[written.decisions.plan], seed)
@@ -125,7 +126,8 @@ def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     options = replace(recipe.head_options, inverse_regularisation=chosen)
     head = predict_head(fit_factored(train, options, MOST_STEPS, TOLERANCE), train, test)
     tables = fit_graph(train, clusters_for(split.n_train), recipe.order)
-    smoothing = GraphOptions() if runtime.components.graph is None else runtime.components.graph.options
+    graph = components_of(runtime).graph
+    smoothing = GraphOptions() if graph is None else graph.options
     walked = predict_graph(Graph(tables, smoothing), test)
     fused = [
         calibration.fuse(h.copy(), g.copy(), later=bool(history))
@@ -214,11 +216,12 @@ def _history_vectors(runtime: Runtime, both: TrainingSet) -> NDArray[np.float32]
     decisions = both.written().decisions
     vectors = both.queries.vectors[decisions.plan].copy()
     known: dict[str, NDArray[np.float32]] = {}
+    encoder = components_of(runtime).encoder
     rows = [row for row, history in enumerate(decisions.histories) if history]
     for row in track(rows, "encoding histories", len(rows)):
         history = [decisions.labels[label] for label in decisions.histories[row]]
         text = history_text(both.demonstrations[decisions.plan[row]].query, history)
         if text not in known:
-            known[text] = runtime.components.encoder.encode(text)
+            known[text] = encoder.encode(text)
         vectors[row] = known[text]
     return vectors

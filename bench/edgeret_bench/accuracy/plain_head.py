@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.head import log_softmax
 from edgeret_export.fitting.decisions import Decisions
+from edgeret_export.reference.scoring.head import log_softmax
 
 
 @dataclass(frozen=True, slots=True)

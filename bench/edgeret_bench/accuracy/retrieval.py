@@ -14,17 +14,12 @@ from numpy.typing import NDArray
 
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.encoders.word_vectors import WordVectors
-from edgeret.errors import InputError, MissingExtraError
+from edgeret.errors import InputError
 from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.answers import Answerer
-from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.needs import Needs, with_needed
-from edgeret.runtime.python_finder import Decider, PythonFinder
-from edgeret.scoring.examples import Examples
-from edgeret.scoring.index import Index
-from edgeret.scoring.prior import PriorWeights
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Search, Strategy
@@ -35,33 +30,18 @@ from edgeret.strategies.toolqp import NO_QUERY, PARALLEL
 from edgeret.terminal.progress import track
 from edgeret.types import Tool
 from edgeret_bench import NEEDED, RETRIEVAL_METHODS, STEPPED_METHODS, STRATEGY_METHODS
+from edgeret_bench.accuracy.bm25 import Bm25
 from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics, share
+from edgeret_export.reference.hybrid import HybridSearch
+from edgeret_export.reference.python_finder import Decider, PythonFinder
+from edgeret_export.reference.scoring.examples import Examples
+from edgeret_export.reference.scoring.index import Index
+from edgeret_export.reference.scoring.prior import PriorWeights
 
 ROUTED = "routed"
-BM25_K1, BM25_B = 1.5, 0.75
 RRF_K = 60
 _BY_NAME = {strategy.name: strategy for strategy in (*STRATEGIES.values(), STEPS, PARALLEL, NO_QUERY)}
 """Strategies with the papers' ablations; `routed` is made of a route."""
-
-
-class Bm25:
-    """Robertson's BM25 with English stop words removed (bm25s)."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        """Indexes the texts. Raises MissingExtraError, and InputError if no text has a word to find."""
-        self._library = _import_bm25s()
-        self._count = len(texts)
-        corpus = self._library.tokenize(list(texts), stopwords="en", show_progress=False, return_ids=False)
-        if not any(corpus):
-            raise InputError("no tool has a word that is no stop word, so bm25 has nothing to search")
-        self._index = self._library.BM25(k1=BM25_K1, b=BM25_B)
-        self._index.index(corpus, show_progress=False)
-
-    def scores(self, query: str) -> NDArray[np.floating]:
-        """The score of every text (texts,); all 0 for a query of stop words."""
-        words = self._library.tokenize([query], stopwords="en", show_progress=False, return_ids=False)[0]
-        scores: NDArray[np.floating] = self._index.get_scores(words) if words else np.zeros(self._count)
-        return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,11 +266,3 @@ def _strategies(methods: Sequence[str], options: Options) -> dict[str, Strategy]
             f"method '{asking[0]}' asks a planner; name one with --planner or --endpoint, or a bundle with one"
         )
     return found
-
-
-def _import_bm25s() -> Any:
-    try:
-        import bm25s
-    except ImportError:
-        raise MissingExtraError("edgeret-bench", "the method bm25") from None
-    return bm25s

@@ -17,7 +17,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.progress import say, track
 from edgeret_bench.accuracy import new_tool
-from edgeret_bench.accuracy.learner import TimedEncoder, fresh
+from edgeret_bench.accuracy.learner import encoding_s, fresh
 from edgeret_bench.accuracy.walk import Rows, averages, ranked, repeated_queries, score, walk
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.files import order_of, rounded
@@ -47,8 +47,8 @@ def run(
     """The contract's `stream` result. `test` and `others` are tested before anything is learned and after all is.
 
     `update_us` is the wall time of learning each plan, and `plan_us` that with opening its task and ranking all
-    candidates at every step, both less what was spent inside the encoder. Raises InputError if nothing is left to learn
-    from.
+    candidates at every step, both less what the library takes to encode its query. Raises InputError if nothing is left
+    to learn from.
     """
     options = options or Options()
     lessons = _chosen(plans, options)
@@ -57,11 +57,10 @@ def run(
         lessons, held_back = new_tool.split(lessons, test, options.new_tool)
     if not lessons:
         raise InputError("every plan of --stream calls the tool of --new-tool, so none is left; name another")
-    clock = TimedEncoder(runtime.components.encoder)
-    learner = fresh(runtime, clock, options.replay)
+    learner = fresh(runtime, options.replay)
     repeated = repeated_queries(lessons, test) if test else 0
     before = [_tested(learner, part) for part in (test, others)]
-    rows, groups, learning, whole = _learn_all(learner, lessons, clock)
+    rows, groups, learning, whole = _learn_all(runtime, learner, lessons)
     after = [_tested(learner, part) for part in (test, others)]
     result = {
         "n_plans": len(lessons),
@@ -98,23 +97,23 @@ def _chosen(plans: Sequence[Demonstration], options: Options) -> list[Demonstrat
 
 
 def _learn_all(
-    learner: Runtime, lessons: Sequence[Demonstration], clock: TimedEncoder
+    runtime: Runtime, learner: Runtime, lessons: Sequence[Demonstration]
 ) -> tuple[Rows, list[int], list[float], list[float]]:
-    """Metrics of every step before its plan was learned, with the plan's number, and the seconds beyond its encoding
-    that learning each plan took, and predicting and learning it."""
+    """Of a fresh `learner` of a runtime: metrics of every step before its plan was learned, with the plan's number, and
+    the seconds beyond its encoding that learning each plan took, and predicting and learning it."""
     rows: list[dict[str, float]] = []
     groups: list[int] = []
     learning: list[float] = []
     whole: list[float] = []
     told = set(checkpoints(len(lessons)))
     for number, demonstration in enumerate(track(lessons, "plans", len(lessons))):
-        encoded, started = clock.seconds, perf_counter()
+        started = perf_counter()
         found = walk(learner, demonstration, ranked)
-        encoded_then, walked = clock.seconds, perf_counter()
+        walked = perf_counter()
         learner.learn([demonstration])
-        ended = perf_counter()
-        learning.append(ended - walked - (clock.seconds - encoded_then))
-        whole.append(ended - started - (clock.seconds - encoded))
+        ended, encoding = perf_counter(), encoding_s(runtime, demonstration.query)
+        learning.append(max(0.0, ended - walked - encoding))
+        whole.append(max(0.0, ended - started - 2 * encoding))
         rows += [score(candidates, step) for candidates, step in zip(found, demonstration.steps(), strict=True)]
         groups += [number] * len(found)
         if number + 1 in told:

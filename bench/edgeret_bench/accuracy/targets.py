@@ -65,7 +65,7 @@ def run(
                 **read[name],
                 **_found(runtime, chosen, read[name].pop("vectors")),
                 **{key: walked["profiles"][cascade.FULL if name == ITSELF else name][key] for key in _KEPT},
-                "precision": runtime.components.encoder.spec.precision if name not in (STATIC, CASCADE) else "int8",
+                "precision": runtime.loaded.spec.precision if name not in (STATIC, CASCADE) else "int8",
                 "size_mb": round(sum(sizes[role] for role in files[name]) / 1e6, 3),
             }
             for name, runtime in runtimes.items()
@@ -104,7 +104,7 @@ def _read(runtimes: Mapping[str, Runtime], queries: Sequence[str]) -> dict[str, 
     for query in track(queries, "encoding", len(queries)):
         for name, runtime in runtimes.items():
             started = perf_counter()
-            found[name].append(runtime.components.encoder.encode_query(query).vector)
+            found[name].append(runtime.loaded.core.encode(query))
             ms[name].append((perf_counter() - started) * 1e3)
     original, told = np.stack(found[ITSELF]), {}
     for name, vectors in found.items():
@@ -119,10 +119,10 @@ def _read(runtimes: Mapping[str, Runtime], queries: Sequence[str]) -> dict[str, 
 
 def _found(runtime: Runtime, chosen: Sequence[Demonstration], vectors: NDArray[np.float32]) -> dict[str, float]:
     """nDCG@5 of search among the descriptions' vectors, over the requests that need a tool."""
-    index = runtime.components.index
-    position = {name: i for i, name in enumerate(index.names)}
+    position = {name: i for i, name in enumerate(runtime.tools)}
+    tools, _ = runtime.loaded.vectors_of(list(position))
     rows = [
-        retrieval_metrics(rank(index.vectors @ vector), {position[call.tool] for call in demonstration.calls})["ndcg@5"]
+        retrieval_metrics(rank(tools @ vector), {position[call.tool] for call in demonstration.calls})["ndcg@5"]
         for demonstration, vector in zip(chosen, vectors, strict=True)
     ]
     return {"ndcg@5": float(np.mean(rows))}

@@ -119,7 +119,7 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
             for policy in FREE_RUNNING
             if options.plans and policy in policies
         },
-        "threads": runtime.components.encoder.threads,
+        "threads": runtime.loaded.threads,
         "device": device(runtime),
         "versions": versions(),
     }
@@ -161,7 +161,7 @@ def walk(
     fits the request, where calling nothing is what was asked. Raises PlannerError for policy "planner".
     """
     with contextlib.suppress(InputError, PlannerError, MissingExtraError):  # no planner, no cache
-        runtime.components.planner.get().clear()
+        runtime.loaded.planner.get().clear()
     answers: list[Answer] = []
     for demonstration in track(sample, f"{policy}/{masking}" if policy == "planner" else policy, len(sample)):
         started = perf_counter()
@@ -172,7 +172,7 @@ def walk(
             if policy == "planner" or decision.usage is not None:
                 shown: Sequence[Candidate] = task.candidates()
                 if policy == "auto" or masking == "hard":
-                    shown = asked_about(runtime, task, options.coverage)
+                    shown = asked_about(task, options.coverage)
                 outside = decision.tool is not None and decision.tool not in {candidate.tool for candidate in shown}
             fits = bool(demonstration.calls)
             right = decision.tool in step.acceptable or (decision.abstained and not fits)
@@ -184,15 +184,15 @@ def walk(
 
 def _planner(runtime: Runtime) -> dict[str, Any] | None:
     """What the manifest says of the planner, and what its word was found to be worth; None without one."""
-    if not runtime.components.planner.exists:
+    if not runtime.loaded.planner.exists:
         return None
     told = runtime.manifest.info.get(roles.INFO_PLANNER, {})
-    return {**told.get("spec", {}), **runtime.components.reranking.to_dict()}
+    return {**told.get("spec", {}), **runtime.loaded.reranking.to_dict()}
 
 
-def asked_about(runtime: Runtime, task: Task, coverage: float) -> Sequence[Candidate]:
+def asked_about(task: Task, coverage: float) -> Sequence[Candidate]:
     """The mask at this step: the conformal set, cut to what a planner is asked about at most."""
-    return runtime.components.calibration.candidate_set(task.candidates()[:MAX_ASKED], coverage)
+    return task.conformal_set(coverage)[:MAX_ASKED]
 
 
 def summary(answers: Sequence[Answer]) -> dict[str, Any]:
@@ -228,9 +228,8 @@ def conformal(runtime: Runtime, sample: Sequence[Demonstration]) -> list[dict[st
     rows: dict[float, list[Mapping[str, float]]] = {nominal: [] for nominal in NOMINAL}
     for demonstration in track(sample, "conformal sets", len(sample)):
         for task, step in forced(runtime, demonstration):
-            candidates = task.candidates()
             for nominal in NOMINAL:
-                names = [c.tool for c in runtime.components.calibration.candidate_set(candidates, nominal)]
+                names = [c.tool for c in task.conformal_set(nominal)]
                 held, held_asked = (not step.acceptable.isdisjoint(n) for n in (names, names[:MAX_ASKED]))
                 rows[nominal].append({"covered": held, "covered_asked": held_asked, "mean_size": len(names)})
     return [{"nominal": nominal, **mean(values)} for nominal, values in rows.items()]
@@ -238,7 +237,7 @@ def conformal(runtime: Runtime, sample: Sequence[Demonstration]) -> list[dict[st
 
 def lengths(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -> dict[str, Any]:
     """Mean tokens of the prompts of every masking, and what "hard" saves of "none"'s; the model is not run."""
-    planner = runtime.components.planner.get()
+    planner = runtime.loaded.planner.get()
     rows: dict[Masking, list[dict[str, float]]] = {m: [] for m in MASKINGS if m in options.maskings}
     for demonstration in track(sample, "prompts", len(sample)):
         for task, _ in forced(runtime, demonstration):
@@ -258,7 +257,7 @@ def reuse(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -
     Both are measured in turn, each first every other time, at seeded steps where the planner is asked both here and
     at the step before.
     """
-    planner = runtime.components.planner.get()
+    planner = runtime.loaded.planner.get()
     shared: dict[str, Any] = {"policy": "planner", "weighted": options.weighted, "coverage": options.coverage}
     places = [(demonstration, i) for demonstration in sample for i in range(1, len(demonstration.calls) + 1)]
     order = np.random.default_rng(options.seed).permutation(len(places))
@@ -266,7 +265,7 @@ def reuse(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -
     read: dict[str, list[float]] = {"warm": [], "cold": []}
     for demonstration, i in track((places[k] for k in order), "reuse", len(places)):
         before, after = (_after(runtime, demonstration, n) for n in (i - 1, i))
-        if min(len(asked_about(runtime, task, options.coverage)) for task in (before, after)) < 2:
+        if min(len(asked_about(task, options.coverage)) for task in (before, after)) < 2:
             continue
         for leg in ("warm", "cold") if len(ms["warm"]) % 2 else ("cold", "warm"):
             planner.clear()
@@ -289,7 +288,7 @@ def reuse(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -
 def _why_no_planner(runtime: Runtime, wanted: bool) -> str | None:
     """Loads the planner: None, or why there is none to ask; raised instead if one is `wanted`."""
     try:
-        _ = runtime.components.planner.get()
+        _ = runtime.loaded.planner.get()
     except (InputError, PlannerError, MissingExtraError) as error:
         if wanted:
             raise

@@ -20,10 +20,9 @@ from edgeret.planner.answers import Answerer, LocalAnswerer
 from edgeret.planner.prompts import MASKINGS
 from edgeret.runtime.options import POLICIES, PROFILES
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.index import STORED_AS, as_stored
 from edgeret.strategies.routing import read_route
 from edgeret.terminal.console import add_offline
-from edgeret.types import Tool
+from edgeret.types import STORED_AS, Tool
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.commands.common import ENCODER, FITTING, add_benchmark, names, seed, some
 
@@ -284,9 +283,11 @@ def _of_bundle(bundle: str) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
     from edgeret.bundle import roles
     from edgeret_bench.accuracy.retrieval import GoesBy
     from edgeret_export.recipe import recipe_of
+    from edgeret_export.reference.loaded import ComponentsLoaded
+    from edgeret_export.reference.runtime import components_of
 
     runtime = edgeret.load(bundle)
-    components, manifest = runtime.components, runtime.manifest
+    components, manifest = components_of(runtime), runtime.manifest
     return (
         [*runtime.tools.values()],
         components.encoder,
@@ -296,7 +297,7 @@ def _of_bundle(bundle: str) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
             "precision": components.encoder.spec.precision,
             "tool_text": recipe_of(manifest.info, bundle).tool_text,
             "goes_by": GoesBy(components.prior, components.word_vectors),
-            "decider": runtime.loaded.scorer.decided,
+            "decider": ComponentsLoaded(components).scorer.decided,
             "vectors": components.index.vectors,
             "examples": components.index.examples,
             "own_planner": (manifest.info[roles.INFO_PLANNER]["card"], components.planner)
@@ -330,6 +331,8 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
         expanded = expand_vectors(plain, texts, expansion.of(tools), encoder, arguments.seed)
         vectors, made = expanded.vectors, {"expansion": {"sha256": expansion.sha256, **expanded.report}}
     if arguments.index_vectors != STORED_AS[0]:
+        from edgeret_export.reference.scoring.index import as_stored
+
         if vectors is None:
             vectors = encoder.encode_tools([tool_text(tool, arguments.tool_text) for tool in tools])
         vectors, made = as_stored(vectors, arguments.index_vectors), {**made, "index_vectors": arguments.index_vectors}

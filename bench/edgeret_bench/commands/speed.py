@@ -104,7 +104,9 @@ def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
     runtime = load_runtime(arguments)
     queries = read_texts(arguments.queries)
     if sizes:
-        runtime.components.encoder.encode_batch(())  # refuses static shapes now, and not after the long part
+        from edgeret_bench.speed.sweeps import batch_encoder
+
+        batch_encoder(runtime).encode_batch(())  # refuses static shapes now, and not after the long part
     result = latency.run(
         runtime,
         queries,

@@ -78,7 +78,7 @@ def run(
             say(f"loading {name}")
             try:
                 model = _model(kind) if kind.needs_model else None
-                process = stack.enter_context(PeerProcess(name, runtime.components.encoder.threads))
+                process = stack.enter_context(PeerProcess(name, runtime.loaded.threads))
                 systems[name] = System(process.answer, process.prepare(tools, texts, model))
             except EdgeretError as error:
                 _give_up(name, error, peers, unavailable)
@@ -92,10 +92,10 @@ def run(
         "tool_text": form,
         "encoder": {
             "card": runtime.manifest.info[roles.INFO_ENCODER].get("card"),
-            "precision": runtime.components.encoder.spec.precision,
+            "precision": runtime.loaded.spec.precision,
         },
         "peers_model": MODEL,
-        "threads": runtime.components.encoder.threads,
+        "threads": runtime.loaded.threads,
         "systems": {name: _figures(system, relevant, systems[SELECT]) for name, system in systems.items()},
         "without_encoder": share([stage == "static" for stage in stages]),
         "unavailable": unavailable,

@@ -22,7 +22,6 @@ from edgeret.cli.doctor import device, versions
 from edgeret.errors import CheckFailedError, MissingExtraError, PlannerError
 from edgeret.host import resident_mb
 from edgeret.runtime.runtime import Runtime
-from edgeret.stopwatch import Stopwatch
 from edgeret.terminal.progress import track
 from edgeret.types import END, Usage
 from edgeret_bench.metrics import quantiles
@@ -94,8 +93,8 @@ def run(
         "rss_after_answer_mb": cold["rss_after_answer_mb"]["p50"],
         "peak_rss_mb": cold["peak_rss_mb"]["p50"],
         "bundle_mb": sum(f.size for f in runtime.manifest.files) / 1e6,
-        "providers": {"requested": list(requested), "actual": list(runtime.components.encoder.providers)},
-        "threads": runtime.components.encoder.threads,
+        "providers": {"requested": list(requested), "actual": list(runtime.encoder.providers)},
+        "threads": runtime.loaded.threads,
         "device": device(runtime),
         "versions": versions(),
         "bundle_hash": runtime.manifest.content_hash,
@@ -106,7 +105,7 @@ def run(
         },
         "reference": {name: quantiles(values) for name, values in warm.reference.items() if values},
     }
-    if runtime.components.planner.exists:
+    if runtime.loaded.planner.exists:
         result["planner"] = planner_cost(runtime, queries[:PLANNER_QUERIES])
     if samples:
         result["samples"] = _samples(warm, queries)
@@ -118,7 +117,7 @@ def measure(runtime: Runtime, queries: Sequence[str], min_queries: int, min_seco
     ratio see the same noise."""
     for i in range(WARMUP):
         runtime.task(queries[i % len(queries)]).next()
-    reference = Reference(runtime.components.encoder.threads)
+    reference = Reference(runtime.loaded.threads)
     stages: dict[str, list[float]] = {name: [] for name in STAGES}
     reference_ms: dict[str, list[float]] = {name: [] for name in reference.measure()}
     firsts: list[First] = []
@@ -186,9 +185,9 @@ def planner_cost(runtime: Runtime, queries: Sequence[str]) -> dict[str, Any]:
 def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[str, dict[str, float]]:
     """Import, load, first answer and memory, each measured in fresh processes. Raises CheckFailedError if one fails."""
     command = [sys.executable, "-c", _COLD, str(Path(runtime.path).resolve()), query, ",".join(providers)]
-    components = runtime.components
-    profile = "tiny" if components.stage == "static" else "full" if components.cascade is None else "default"
-    command += [str(components.encoder.threads), profile]
+    loaded = runtime.loaded
+    profile = "tiny" if loaded.is_table else "full" if loaded.core.stages == 1 else "default"
+    command += [str(loaded.threads), profile]
     runs = []
     for _ in track(range(COLD_RUNS), "cold starts", COLD_RUNS):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -199,16 +198,16 @@ def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[s
 
 
 def _measure(runtime: Runtime, query: str, stages: Mapping[str, list[float]]) -> First:
-    watch = Stopwatch()
-    runtime.components.encoder.encode_query(query, watch)
     started = perf_counter()
+    runtime.loaded.core.encode(query)
+    encoding, started = (perf_counter() - started) * 1e3, perf_counter()
     task = runtime.task(query)
     decision = task.next()
     first = First(decision.stage, (perf_counter() - started) * 1e3, decision.timings_ms)
     stages["first_select"].append(first.ms)
-    encoding = watch.ms()
-    for stage in ("tokenize", "encode"):
-        stages[stage].append(encoding[stage])
+    cut = min(encoding, decision.timings_ms.get("tokenize", 0.0))
+    stages["tokenize"].append(cut)
+    stages["encode"].append(encoding - cut)
     for stage in ("search", "graph", "head", "decide"):
         stages[stage].append(decision.timings_ms.get(stage, 0.0))
     called = next((c.tool for c in decision.candidates if c.tool != END), None)

@@ -1,7 +1,7 @@
 """What a decision costs as tools, labels, clusters and histories grow, on a seeded synthetic library.
 
 Parts are measured one by one and warm, so the figures show how costs grow; `latency` shows what a bundle's user waits.
-`edgeret.scoring.index.CROSSOVER` comes from here: the number of tools from which HNSW is faster than exact search.
+`edgeret.types.CROSSOVER` comes from here: the number of tools from which HNSW is faster than exact search.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.scoring.graph import Graph, GraphOptions
-from edgeret.scoring.head import FactoredHead, HeadArrays, pack_head
-from edgeret.scoring.index import Index, build_hnsw, hnswlib_available, open_hnsw
-from edgeret.scoring.products import product
 from edgeret.terminal.progress import say, track
 from edgeret.types import END, SEGMENTS, SPELLING_BUCKETS, Call, Tool
 from edgeret_bench.metrics import quantiles
+from edgeret_export.reference.scoring.graph import Graph, GraphOptions
+from edgeret_export.reference.scoring.head import FactoredHead, HeadArrays, pack_head
+from edgeret_export.reference.scoring.index import Index, build_hnsw, hnswlib_available, open_hnsw
+from edgeret_export.reference.scoring.products import product
 
 TOOLS = (200, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 44_000)
 LABELS = (50, 200, 1_000, 4_000)

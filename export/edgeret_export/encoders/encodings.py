@@ -23,11 +23,11 @@ from edgeret.encoders.base import Encoder
 from edgeret.encoders.load import start_encoder
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.host import instruction_set
-from edgeret.runtime.evidence import passages
-from edgeret.scoring.passages import Passages
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.shards import KEY_BYTES, Shards
 from edgeret_export.places import HERE, Place
+from edgeret_export.reference.evidence import passages
+from edgeret_export.reference.scoring.passages import Passages
 from edgeret_export.sources.fetch import cache_folder
 
 _SOURCES = (

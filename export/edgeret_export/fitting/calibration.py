@@ -14,8 +14,8 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.isotonic import IsotonicRegression
 
-from edgeret.scoring.calibration import Map
-from edgeret.scoring.reliability import expected_calibration_error
+from edgeret.usage.reliability import expected_calibration_error
+from edgeret_export.reference.scoring.calibration import Map
 
 IN_DISTRIBUTION_QUANTILE = 0.01
 """Share of held-out demonstrations that the "unlike anything demonstrated" threshold gives up."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.runtime.fits import SURELY_SHOWN
-from edgeret.scoring.cascade import ALONE, LATER, Thresholds, contradicted
 from edgeret.types import END
 from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.reference.fits import SURELY_SHOWN
+from edgeret_export.reference.scoring.cascade import ALONE, LATER, Thresholds, contradicted
 
 LOSSES = (0.0, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03)
 """Of accuracy, that a caller may allow; thresholds are kept for each."""

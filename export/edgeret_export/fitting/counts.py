@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.graph import GLOBAL, PADDING, UNUSED, GraphTables
 from edgeret_export.fitting.decisions import Decisions
+from edgeret_export.reference.scoring.graph import GLOBAL, PADDING, UNUSED, GraphTables
 
 
 def tabulate(

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.calibration import Calibration, CalibrationParameters, Map
-from edgeret.scoring.graph import Graph, GraphOptions
-from edgeret.scoring.reliability import expected_calibration_error, refusal_curve
 from edgeret.terminal.progress import track
+from edgeret.usage.reliability import expected_calibration_error, refusal_curve
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting import firsts
 from edgeret_export.fitting.calibration import Outcomes
@@ -27,6 +25,8 @@ from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.places import HERE, Place
+from edgeret_export.reference.scoring.calibration import Calibration, CalibrationParameters, Map
+from edgeret_export.reference.scoring.graph import Graph, GraphOptions
 
 MOST_JUDGED = 8_000_000
 """Held-out scores that are chosen and calibrated on, decisions times labels: 9,000 plans over 260 tools. More plans

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.inputs.language_rules import ENGLISH
-from edgeret.scoring.familiarity import LEAST_EDGE, NEAREST, STEEP, Means
 from edgeret_export.fitting.spoken import read_lines
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.reference.scoring.familiarity import LEAST_EDGE, NEAREST, STEEP, Means
 
 KEPT = 0.96
 """Share of held-back demonstrations that must lie inside."""

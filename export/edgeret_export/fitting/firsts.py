@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.calibration import CalibrationParameters
-from edgeret.scoring.familiarity import Familiarity
 from edgeret_export.fitting.familiarity import Edge, means_of
 from edgeret_export.fitting.risk import floors, shipped_floor
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.reference.scoring.calibration import CalibrationParameters
+from edgeret_export.reference.scoring.familiarity import Familiarity
 
 LOST, STEP, STEPS = 0.03, 1.005, 30
 """Share of held-out requests that a tool fits which may be declined; the edge moves out by steps until that holds."""

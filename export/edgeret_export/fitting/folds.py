@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from threadpoolctl import threadpool_limits
 
-from edgeret.scoring.episodes import Episodes
-from edgeret.scoring.graph import GraphTables
-from edgeret.scoring.head import FactoredHead
 from edgeret.terminal.progress import track
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import NOBODY, fit_from, others, popularity, seen_labels
@@ -22,6 +19,9 @@ from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.places import Place
+from edgeret_export.reference.scoring.episodes import Episodes
+from edgeret_export.reference.scoring.graph import GraphTables
+from edgeret_export.reference.scoring.head import FactoredHead
 
 PLANS_PER_CLUSTER = 10
 """The paper's; half as many plans a cluster predict no better once two clusterings are read together."""

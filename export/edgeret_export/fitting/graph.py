@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
-from edgeret.scoring.graph import GraphTables
 from edgeret_export.fitting.counts import tabulate
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.reference.scoring.graph import GraphTables
 
 CLUSTERINGS = 2
 """K-means runs whose clusters are read together; the borders of one fall inside the other's."""

@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from edgeret.bundle.few_bits import to_bytes
-from edgeret.scoring.head import FactoredHead, HeadArrays
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 from edgeret_export.fitting.chunks import CHUNK, MAX_COUNT, STAGES, Chunk, cut
 from edgeret_export.fitting.curvature import Curvature, Moments
@@ -21,6 +20,7 @@ from edgeret_export.fitting.lbfgs import minimise
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.reference.scoring.head import FactoredHead, HeadArrays
 
 POPULARITY_PRIOR = 3.0
 BIAS_PENALTY, GLOBAL_PENALTY = 5.0, 10.0

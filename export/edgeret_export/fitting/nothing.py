@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from edgeret.scoring.nothing import NothingWeights
-from edgeret.scoring.prior import Evidence, Prior, PriorWeights
-from edgeret.scoring.reading import Reading
+from edgeret_export.reference.scoring.nothing import NothingWeights
+from edgeret_export.reference.scoring.prior import Evidence, Prior, PriorWeights
+from edgeret_export.reference.scoring.reading import Reading
 
 Size = Literal["few", "some", "many"]
 NOTHING = tuple(f.name for f in fields(NothingWeights))

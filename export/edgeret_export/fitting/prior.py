@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from edgeret.scoring.prior import (
+from edgeret.usage.reliability import expected_calibration_error
+from edgeret_export.fitting.logit import DIGITS, conditional_logit
+from edgeret_export.fitting.nothing import NothingSet, fit_nothing
+from edgeret_export.fitting.prior_sets import PriorSet
+from edgeret_export.fitting.values import fit_values
+from edgeret_export.fitting.wishes import ADDED, fit_wishes
+from edgeret_export.reference.scoring.prior import (
     KINDS,
     EndWeights,
     Evidence,
@@ -23,14 +29,8 @@ from edgeret.scoring.prior import (
     SearchWeights,
     ToolWeights,
 )
-from edgeret.scoring.reading import Reading
-from edgeret.scoring.relevance import features as search_features
-from edgeret.scoring.reliability import expected_calibration_error
-from edgeret_export.fitting.logit import DIGITS, conditional_logit
-from edgeret_export.fitting.nothing import NothingSet, fit_nothing
-from edgeret_export.fitting.prior_sets import PriorSet
-from edgeret_export.fitting.values import fit_values
-from edgeret_export.fitting.wishes import ADDED, fit_wishes
+from edgeret_export.reference.scoring.reading import Reading
+from edgeret_export.reference.scoring.relevance import features as search_features
 
 TOOL, COMPLETE, SEARCH = (tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, SearchWeights))
 LATER = {"tool": (*ADDED["tool"], "values"), "end": ADDED["end"]}

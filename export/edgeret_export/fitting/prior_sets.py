@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.prior import Evidence, Prior
+from edgeret_export.reference.scoring.prior import Evidence, Prior
 
 
 @dataclass(frozen=True, slots=True)

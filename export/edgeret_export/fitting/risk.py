@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.calibration import RISKS
+from edgeret_export.reference.scoring.calibration import RISKS
 
 DEFAULT_RISK = 0.1
 GIVEN_UP = 0.01

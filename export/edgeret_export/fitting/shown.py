@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import plain
-from edgeret.runtime.shown import owners_of
-from edgeret.scoring.examples import Examples
-from edgeret.scoring.index import as_stored
 from edgeret.types import Tool
+from edgeret_export.reference.scoring.examples import Examples
+from edgeret_export.reference.scoring.index import as_stored
+from edgeret_export.reference.shown import owners_of
 
 
 def shown_examples(tools: Sequence[Tool], vectors: NDArray[np.float32]) -> Examples | None:

@@ -12,16 +12,16 @@ from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import plain
 from edgeret.inputs.spelling import spelling
-from edgeret.runtime.evidence import evidence
-from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
-from edgeret.scoring.examples import Examples
-from edgeret.scoring.passages import Passages
-from edgeret.scoring.prior import Prior, PriorWeights
-from edgeret.scoring.reading import Reading
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS, Tool
 from edgeret_export.fitting.decisions import Decisions, number_decisions
 from edgeret_export.fitting.kinds import leave_kinds_out
 from edgeret_export.fitting.sample import sample_plans
+from edgeret_export.reference.evidence import evidence
+from edgeret_export.reference.lexicon import Lexicon, tool_flow, tool_words
+from edgeret_export.reference.scoring.examples import Examples
+from edgeret_export.reference.scoring.passages import Passages
+from edgeret_export.reference.scoring.prior import Prior, PriorWeights
+from edgeret_export.reference.scoring.reading import Reading
 
 FOLDS, FOLDS_OF_MANY = 5, 3
 """Of up to FEW_PLANS demonstrations, and of more, where a third held back leaves enough to learn from, and where every

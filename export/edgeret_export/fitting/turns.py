@@ -15,10 +15,13 @@ from scipy.optimize import minimize
 
 from edgeret.errors import InputError
 from edgeret.inputs.conversations import RecordedConversation
-from edgeret.runtime.follow_up import FollowUp
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.reliability import expected_calibration_error
-from edgeret.scoring.turns import (
+from edgeret.terminal.progress import track
+from edgeret.types import END
+from edgeret.usage.reliability import expected_calibration_error
+from edgeret_export.reference.follow_up import FollowUp
+from edgeret_export.reference.runtime import request_of
+from edgeret_export.reference.scoring.turns import (
     EXPERTS,
     SHAPES,
     TurnEvidence,
@@ -27,8 +30,6 @@ from edgeret.scoring.turns import (
     next_probabilities,
     turn_evidence,
 )
-from edgeret.terminal.progress import track
-from edgeret.types import END
 
 PULL = 1e-3
 """Of squared distance from where the weights start, beside the mean loss of a step in nats."""
@@ -52,13 +53,13 @@ class Decided:
 
 
 def decided_steps(runtime: Runtime, conversations: Sequence[RecordedConversation]) -> list[Decided]:
-    """All steps of all turns from the second on, teacher-forced. Raises InputError if there is none."""
+    """All steps of all turns from the second on, teacher-forced, by components. Raises InputError if there is none."""
     found = []
     for number, recorded in enumerate(track(conversations, "conversations", len(conversations))):
         conversation = runtime.conversation()
         for turn in recorded.turns:
             task = conversation.say(turn.query)
-            request = task.request if len(conversation.turns) > 1 else None
+            request = request_of(task) if len(conversation.turns) > 1 else None
             for made in range(len(turn.calls) + 1):
                 right = END if made == len(turn.calls) else turn.calls[made].tool
                 if isinstance(request, FollowUp) and right in request.names:

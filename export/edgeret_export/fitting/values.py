@@ -12,11 +12,11 @@ from dataclasses import astuple, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.prior import PriorWeights, ValueWeights
-from edgeret.scoring.reading import Reading
-from edgeret.scoring.relevance import relevance
 from edgeret_export.fitting.logit import conditional_logit
 from edgeret_export.fitting.prior_sets import PriorSet, Request
+from edgeret_export.reference.scoring.prior import PriorWeights, ValueWeights
+from edgeret_export.reference.scoring.reading import Reading
+from edgeret_export.reference.scoring.relevance import relevance
 
 OWN = 0.3
 """Of a kind's own column beside that of all kinds: the less, the more of its weight is that of all."""

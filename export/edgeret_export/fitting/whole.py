@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from threadpoolctl import threadpool_limits
 
-from edgeret.scoring.graph import GraphTables
-from edgeret.scoring.head import HeadArrays
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import TOLERANCE, fit_from
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.reference.scoring.graph import GraphTables
+from edgeret_export.reference.scoring.head import HeadArrays
 
 MOST_STEPS = 600
 """Of the head's fit; 3,000 to 8,000 demonstrations take some 180."""

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from edgeret.scoring.prior import PriorWeights, WishWeights
-from edgeret.scoring.reading import Reading
 from edgeret_export.fitting.logit import DIGITS, PENALTY, conditional_logit
 from edgeret_export.fitting.prior_sets import PriorSet, Request
+from edgeret_export.reference.scoring.prior import PriorWeights, WishWeights
+from edgeret_export.reference.scoring.reading import Reading
 
 WISH = tuple(f.name for f in fields(WishWeights))
 ADDED: Mapping[str, tuple[str, ...]] = {

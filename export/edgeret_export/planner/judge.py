@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 from edgeret.planner.answers import Shape, read_answer
-from edgeret.runtime.python_finder import Ranker
 from edgeret.strategies.base import DEPTH
 from edgeret.strategies.toolqp import PLAN, PLAN_TOKENS, TURN, TURN_TOKENS, searched
 from edgeret.types import Hit, Usage
 from edgeret_export.planner.lessons import State
 from edgeret_export.planner.rewards import Terms, gains, stop_reward
+from edgeret_export.reference.python_finder import Ranker
 
 _NOTHING = Usage(0, 0, 0, 0, 0.0)
 

@@ -14,13 +14,13 @@ from edgeret.planner.chat import CHAT_FORMATS
 from edgeret.planner.model import Planner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.planner.spec import PlannerSpec
-from edgeret.scoring.calibration import Calibration
 from edgeret.terminal.progress import say
 from edgeret_export.fitting.crossfit import Fitted
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.planner.filling import MOST_ASKED, Read, fit_filling
 from edgeret_export.planner.weight import fit_reranking
+from edgeret_export.reference.scoring.calibration import Calibration
 from edgeret_export.sources.cards import Card, PlannerCard, cards_folder
 from edgeret_export.sources.fetch import fetch
 

@@ -15,10 +15,10 @@ from random import Random
 
 from edgeret.errors import InputError
 from edgeret.planner.answers import MAX_ITEMS
-from edgeret.runtime.python_finder import Ranker
 from edgeret.strategies.base import DEPTH, SHOWN
 from edgeret.strategies.toolqp import MAX_TURNS, searched
 from edgeret_export.planner.teacher import LEVELS, Need, Observed, Teacher
+from edgeret_export.reference.python_finder import Ranker
 
 THRESHOLD = 5.0
 """Tools of a sub-goal are found at this average rank and above."""

@@ -15,12 +15,12 @@ from edgeret.planner.model import Planner
 from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.options import COVERAGE, MAX_ASKED
-from edgeret.scoring.calibration import Calibration
 from edgeret.terminal.progress import say, track
 from edgeret.types import Call, Candidate, Usage
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.planner.exemplars import choose_exemplars
+from edgeret_export.reference.scoring.calibration import Calibration
 
 ASKED_SHARE = 0.3
 """Share of the decisions, the least sure ones, that a planner may be asked about."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.errors import BundleError, InputError
-from edgeret.scoring.prior import PriorWeights
+from edgeret_export.reference.scoring.prior import PriorWeights
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, cards_folder
 
 

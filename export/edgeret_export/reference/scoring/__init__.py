@@ -1,0 +1,1 @@
+"""Arrays to probabilities, with the papers' symbols. Knows nothing of text and of language models."""
