@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from edgeret import Call, Tool
+from edgeret import Call, Tool, from_tools
+from edgeret.core.filled import arguments as by_library
 from edgeret.runtime.arguments import fill
 
 NOW = datetime(2026, 11, 26, 12)
@@ -40,5 +41,9 @@ ALL = {one.name: one for one in (MAIL, MESSAGE, EVENT, CANCEL, TIMER, THEME, FLA
 
 def read(of: Tool, query: str, calls: Sequence[Call] = (), now: datetime | None = None) -> dict[str, Any]:
     """What a request and the calls before it give, by name."""
-    found = fill(of, query, calls, ALL | {of.name: of}, now)
+    tools = ALL | {of.name: of}
+    found = fill(of, query, calls, tools, now)
+    core = from_tools(list(tools.values())).loaded.core
+    assert core is not None
+    assert by_library(core.begin(query, None), of.name, calls, now, True) == found
     return {name: one.value for name, one in found.given.items()}

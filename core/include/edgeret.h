@@ -493,6 +493,55 @@ ER_API er_status er_learner_copy(er_learner *, er_learner **copy, er_error *);
 ER_API er_status er_learner_bytes(
     er_learner *, void (*tell)(void *context, const void *bytes, size_t length), void *context, er_error *);
 
+/* ---- A call's arguments ---- */
+
+/* A value's type in JSON. */
+typedef enum { ER_NULL, ER_BOOLEAN, ER_INTEGER, ER_NUMBER, ER_STRING, ER_ARRAY, ER_OBJECT } er_type;
+
+/* Where a value is from: words of the request; one of the schema's choices, or a Boolean; what an earlier call gave, "$out_1"
+   where nobody told that; an earlier call's argument of that name; the schema's default. */
+typedef enum { ER_FROM_WORDS, ER_FROM_CHOICE, ER_FROM_OUTPUT, ER_FROM_EARLIER, ER_FROM_DEFAULT } er_argument_source;
+
+typedef struct {
+    er_type type;
+    er_text text; /* of a string what it says; of all others JSON */
+} er_value;
+
+typedef struct {
+    er_text name;
+    er_value value;
+    er_argument_source source;
+    uint32_t begin, end;      /* code points of the query; both 0 where it is not from there */
+    double confidence;        /* the share of such values that are right */
+    er_value alternatives[3]; /* (alternative_count): others that may be meant, the likeliest first */
+    uint32_t alternative_count;
+} er_argument;
+
+/* What a call must have and nobody said, or what is likelier wrong than right. */
+typedef struct {
+    er_text name, question; /* what to ask the user */
+} er_missing;
+
+/* A call that was made: its arguments as a JSON object, and what it gave as JSON. */
+typedef struct {
+    er_text tool, arguments, result; /* empty: none; nobody told it */
+} er_made_call;
+
+typedef struct {
+    size_t size;
+    const er_made_call *calls; /* (call_count): those before this one, oldest first; the task's own calls have no arguments */
+    size_t call_count;
+    int32_t year, month, day, hour, minute, second; /* what "tomorrow" is counted from; year 0: such days have no date */
+    int32_t zoned, zone;       /* 1: that is so many minutes ahead of UTC */
+    int32_t rules_alone;       /* 1: what the bundle has for arguments is left aside */
+} er_arguments_options;
+
+/* Reads a tool's arguments out of a task's words, as the next call: nothing is made up, and nothing given that the tool's schema
+   refuses. In the schema's order, those first that a call must have. Texts live until the task's arguments are read again, or
+   it ends. */
+ER_API er_status er_arguments(er_task *, er_text tool, const er_arguments_options *, er_argument *room, size_t *count, er_missing *missing,
+                              size_t *missing_count, er_error *);
+
 /* ---- Search ---- */
 
 typedef enum {

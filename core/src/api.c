@@ -221,6 +221,7 @@ void er_end(er_task *task)
     er_unread(task->read);
     er_unread(task->narrow);
     er_give_back(&task->told);
+    er_give_back(&task->filled);
     er_give_back(&arena);
     er_learner_close(learner);
     er_free(model);

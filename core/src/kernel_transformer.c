@@ -6,5 +6,4 @@
 
 #include "kernel_here.h"
 
-#define EDGERET_TEXTS_ALONE /* no head of arguments yet */
 #include "../../edgeret/kernel/transformer.c"

@@ -47,6 +47,7 @@ typedef struct {
 } er_word;
 
 bool er_words_of(er_arena *, const er_points *, const er_word **, uint32_t *count);
+bool er_is_common(er_text word); /* in lower case */
 er_text er_stem(er_arena *, er_text word);
 /* A name in words (section 6). */
 bool er_name_in_words(er_arena *, er_text name, er_text *);

@@ -2,6 +2,7 @@
    read, its length and its hash; and only then what is in them. */
 
 #include "distinct.h"
+#include "arguments.h"
 #include "encode.h"
 #include "folder.h"
 #include "hnsw.h"
@@ -34,6 +35,8 @@ typedef struct {
     er_mapped *maps;
     uint32_t count;
     er_places tools; /* by name */
+    er_slot *takings; /* (taking_count): what is known of tools that were asked for arguments, or NULL */
+    uint32_t taking_count;
 } kept;
 
 /* ---- Files ---- */
@@ -72,7 +75,7 @@ static bool begins(er_text text, const char *with) { return text.length > strlen
 static bool used(er_text role)
 {
     static const char *const known[] = {"encoder", "encoder-arrays", "table", "tokenizer", "word-vectors", "tools", "words",
-                                        "index",   "hnsw",           "graph", "head",      "memory", "familiarity"};
+                                        "index",   "hnsw",           "graph", "head",      "memory", "familiarity", "arguments"};
     const er_text own = begins(role, "static-") ? er_cut(role, 7, role.length) : role;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (er_is(own, known[i])) return true;
@@ -206,7 +209,7 @@ static bool take_parts(source *s, er_model *model, double most_loss, bool alone)
     const er_pack *form = recipe && recipe->kind == ER_PACK_MAP ? er_pack_get(recipe, "tool_text") : NULL;
     if (form && form->kind == ER_PACK_TEXT) model->tool_text = er_pack_text(form);
     if (!er_spec_part(deciding, &stage->spec) || !er_others_part(&whole) || !take_tokenizer(deciding, &stage->spec, model) ||
-        !take_stage(deciding, model, stage, &names) ||
+        !take_stage(deciding, model, stage, &names) || (!alone && !er_arguments_part(&whole, &stage->spec, &model->arguments)) ||
         !er_prior_part(&whole, &model->prior) || !take_tools(&whole, model, &names, &stage->index))
         return false;
     if (both) {
@@ -229,10 +232,13 @@ bool er_place_tools(er_arena *arena, er_model *model)
     kept *own = model->files;
     er_text *names = ER_TAKE(arena, er_text, model->tool_count);
     int64_t alike;
-    if (!names) return false;
+    if (!names || !(own->takings = ER_TAKE(arena, er_slot, model->tool_count))) return false;
+    own->taking_count = model->tool_count;
     for (uint32_t i = 0; i < model->tool_count; i++) names[i] = model->tools[i].name;
     return er_places_of(arena, names, model->tool_count, &own->tools, &alike);
 }
+
+er_slot *er_takings(const er_model *model) { return ((const kept *)model->files)->takings; }
 
 static void drop(er_model *model)
 {
@@ -240,6 +246,7 @@ static void drop(er_model *model)
     er_arena arena = model->arena; /* which holds the model itself */
     er_model *root = model->root;
     for (uint32_t i = 0; own && i < own->count; i++) er_unmap(&own->maps[i]);
+    for (uint32_t i = 0; own && i < own->taking_count; i++) er_taking_free(atomic_load(&own->takings[i]));
     er_give_back(&arena);
     er_free(root);
 }

@@ -39,6 +39,7 @@ typedef struct {
 typedef struct er_transformer er_transformer; /* encode.h */
 typedef struct er_names er_names;             /* names.h */
 typedef struct er_hnsw er_hnsw;               /* hnsw.h */
+struct er_stored_arguments;                   /* arguments.h */
 
 /* Section 5.2: 64 numbers of 4 bits a piece. */
 typedef struct {
@@ -205,6 +206,7 @@ struct er_model {
     bool has_small, has_full, arranged_words; /* arranged_words: the bundle has the role `words` */
     const float *losses, *least; /* (cascade_count): section 17 */
     uint32_t cascade_count;
+    const struct er_stored_arguments *arguments; /* what reads the arguments of calls (8.4); NULL: by rules alone */
     double cascade_nothing, cascade_declines, cascade_least; /* cascade_least: what was chosen by most_loss */
     int32_t threads;
     const er_encoder *outside; /* the caller's, in the place of the bundle's own; NULL: none */

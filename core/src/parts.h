@@ -10,7 +10,7 @@
 
 /* A bundle, or the stage that decides first (section 17), which is a bundle of its own: files whose roles begin with
    `static-` play the roles behind that, and `own` stands in front of `info`. */
-typedef struct {
+typedef struct er_part {
     er_arena *arena;
     const char *shown; /* what messages call the bundle */
     const er_manifest *manifest;

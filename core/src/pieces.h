@@ -49,7 +49,7 @@ typedef struct {
 } er_piece;
 
 /* A request as it is read once, whatever is called. Lives in the arena. */
-typedef struct {
+typedef struct er_reading {
     er_language language;
     er_points text;              /* its first ER_MOST_READ code points */
     er_points english;           /* the same with what is known of it in English; `text` where nothing is */

@@ -25,6 +25,9 @@ typedef struct er_turn er_turn; /* turns.h */
 struct er_task {
     er_arena arena;
     er_arena told;          /* of what er_explain told last */
+    er_arena filled;        /* of what er_arguments told last */
+    struct er_reading *pieces; /* of the query, once its arguments were asked for, */
+    const float *unit_vectors; /* and the vectors of its units; NULL: not yet */
     const er_model *model;
     er_watch watch;
     er_read *read;          /* by the stage that decides now */

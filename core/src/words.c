@@ -14,7 +14,7 @@ static const char common_words[][8] = {
     "our",  "out",   "please", "she", "so",    "some", "that", "the",  "their", "them", "then",  "there", "they", "this",
     "to",   "up",    "us",   "was",  "we",     "were", "what", "when", "which", "will", "with",  "would", "you",  "your"};
 
-static bool is_common(er_text word)
+bool er_is_common(er_text word)
 {
     if (word.length >= sizeof *common_words) return false;
     char padded[sizeof *common_words] = {0};
@@ -104,7 +104,7 @@ bool er_words_of(er_arena *arena, const er_points *text, const er_word **found, 
             if (begin < at && (!inside || (apart && !k))) {
                 er_word *word = &words[n];
                 word->written = (er_text){begin, (size_t)(at - begin)};
-                if (is_common(word->written)) {
+                if (er_is_common(word->written)) {
                     at = begin;
                 } else {
                     if (stemmed(word->written, &word->stem)) {

@@ -11,7 +11,7 @@ import os
 import stat
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import TypeVar
@@ -56,7 +56,8 @@ class Folder:
                 raise BundleError(f"{file}: expected {limit} bytes at most, found {status.st_size}; {remedy}")
             return os.fdopen(descriptor, "rb")
         except BaseException:
-            os.close(descriptor)
+            with suppress(OSError):  # without memory, what had taken it over closed it
+                os.close(descriptor)
             raise
 
     def was_replaced(self) -> bool:

@@ -208,6 +208,7 @@ _TAKES: dict[str, tuple[Any, ...]] = {
     "fork": (HANDLE, c.c_void_p, c.c_void_p),
     "explain": (HANDLE, c.c_void_p, c.c_size_t, c.c_void_p, c.c_void_p),
     "task_encoding": (HANDLE, c.c_void_p, c.c_void_p),
+    "arguments": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p),
     "left_aside": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "times": (HANDLE, c.c_void_p, c.c_void_p),
     "search": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p),

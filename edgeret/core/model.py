@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.core.filled import MOST_GIVEN, MOST_MISSING, Options, sizes
 from edgeret.core.library import (
     DECISION,
     NEXT_OPTIONS,
@@ -347,6 +348,19 @@ class Task:
                 for place, at in enumerate((told.begins, told.ends)):
                     spans[:, place] = np.frombuffer((c.c_uint32 * n).from_address(at), np.uint32)
         return vector, tokens, spans
+
+    @contextmanager
+    def told_of_arguments(self, tool: str, options: Options) -> Iterator[tuple[memoryview, memoryview]]:
+        """The records of `er_arguments`, of what is given and of what is missing, whose texts live meanwhile."""
+        value, question = sizes()
+        values, questions = (c.c_char * (value * MOST_GIVEN))(), (c.c_char * (question * MOST_MISSING))()
+        counts = (c.c_size_t * 2)(MOST_GIVEN, MOST_MISSING)
+        at = c.addressof(counts)
+        rooms = values, at, questions, at + c.sizeof(c.c_size_t)
+        with self._lock:
+            call = self.model.library.whole.er_arguments
+            self.tell(call(self._handle, _name(tool), c.byref(options), *rooms, self.failure_at))
+            yield memoryview(values)[: value * counts[0]], memoryview(questions)[: question * counts[1]]
 
     def tell(self, status: int) -> None:
         """Raises what a call of the library failed with."""

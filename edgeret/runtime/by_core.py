@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection
+from datetime import datetime
 from functools import lru_cache
 from weakref import ref
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.core import library
+from edgeret.core.filled import arguments
 from edgeret.core.model import Task
 from edgeret.core.step import Step, Times
 from edgeret.encoders.base import EncodedQuery
@@ -24,7 +26,7 @@ from edgeret.runtime.ranking import Ranking
 from edgeret.runtime.reasons import BESIDE_TURNS, BY_TOOLS, LEARNED, NONE_FITS, SURE, UNDEMONSTRATED, listed
 from edgeret.runtime.recalled import Asked, Recalled
 from edgeret.runtime.saved import check_choosable
-from edgeret.types import END, Candidate, Decision, Hit
+from edgeret.types import END, Arguments, Candidate, Decision, Hit, Tool
 
 _NAMES = {
     library.HEAD: "head",
@@ -136,6 +138,10 @@ class CoreRequest:
     def ranked(self, values: NDArray[np.float32], k: int | None, history: History) -> tuple[Candidate, ...]:
         """The first `k` candidates (None: all) by these probabilities, without those that may not be chosen."""
         return self._asked.ranked(values, k, history)
+
+    def arguments(self, tool: Tool, history: History, now: datetime | None) -> Arguments:
+        """As `Task.arguments`."""
+        return arguments(self._task, tool.name, history.calls, now)
 
     def both(self, k: int, history: History) -> list[Hit]:
         """As `Task.ranked`."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.core.filled import arguments as arguments_of
+from edgeret.core.model import Task
 from edgeret.core.step import Step
-from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.core_learned import Known
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from edgeret.runtime.replayed import Replayed
 
 
-class Encoded(Protocol):
+class Begun(Protocol):
     """A request that was begun."""
 
-    def encoded(self) -> EncodedQuery:
-        """What the bundle's own encoder makes of its query."""
+    @property
+    def task(self) -> Task:
+        """The library's, of its query."""
 
 
 class Asked(NamedTuple):
@@ -58,7 +60,7 @@ class Recalled:
     def __init__(
         self,
         asked: Asked,
-        request: Callable[[], Encoded | None],
+        request: Callable[[], Begun | None],
         step: Step,
         history: History,
         options: DecideOptions,
@@ -102,15 +104,10 @@ class Recalled:
     def arguments(self, decision: Decision) -> Arguments:
         """As `Decision.arguments` and `Decision.missing`."""
         if self._arguments is None:
-            from edgeret.runtime.argument_reader import reader_of
-            from edgeret.runtime.arguments import fill
-
-            loaded, query = self._asked.loaded, self._asked.query
-            tools, read = loaded.tools, reader_of(loaded.arguments)
-            kept = None if read is None else self._request()
-            encoded = None if kept is None else kept.encoded()
-            tool = tools[str(decision.tool)]
-            self._arguments = fill(tool, query, self._calls, tools, self.now, read, encoded)
+            kept, core = self._request(), self._asked.loaded.core
+            assert core is not None  # which decided
+            task = core.begin(self._asked.query, None) if kept is None else kept.task
+            self._arguments = arguments_of(task, str(decision.tool), self._calls, self.now)
         return self._arguments
 
     def explain(self, decision: Decision, instead: str | None) -> Explanation:

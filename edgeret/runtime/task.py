@@ -308,14 +308,10 @@ class Task:
         them, and a question for each that is missing; `Decision.arguments` for a tool that was not decided. No planner
         is asked.
         `now` is what "tomorrow" is counted from, the task's own by default. Raises InputError for an unknown tool."""
-        from edgeret.runtime.argument_reader import reader_of
-        from edgeret.runtime.arguments import fill
-
-        loaded, history = self._loaded, self._history
+        history = self._history
         check_clock(now)
-        read, at = reader_of(loaded.arguments), history.now if now is None else now
-        encoded = None if read is None else self._request.encoded()
-        return fill(find_tool(loaded.tools, tool), self.query, history.calls, loaded.tools, at, read, encoded)
+        known = find_tool(self._loaded.tools, tool)
+        return self._request.arguments(known, history, history.now if now is None else now)
 
     def fill(self, tool: str) -> tuple[Filled, Usage | None]:
         """The arguments of a call of `tool` as the next one: those that are read, and by the planner what is missing

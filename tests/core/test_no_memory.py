@@ -11,6 +11,7 @@ from binding import Core, CoreError
 from conftest import build_tiny
 from core_build import CORE, compiled
 
+from edgeret import Call
 from edgeret_export.recipe import Recipe
 
 NO_MEMORY = 4
@@ -52,6 +53,7 @@ def test_every_allocation_may_fail(core: Core, tmp_path: Path, profile: str) -> 
             with model.task("find my file, then send a mail and write a note of it") as task:
                 vectors = [part.tolist() for part in task.encoding()] if model.encodes else []
                 task.next()
+                read = task.arguments("find_file", [Call("write_note", {"text": "$out_1"}, {"file_name": "a"})])
                 task.call("find_file")
                 with (
                     task.fork() as fork,
@@ -59,7 +61,7 @@ def test_every_allocation_may_fail(core: Core, tmp_path: Path, profile: str) -> 
                     turn.fork() as other,
                 ):
                     decided = fork.next(), turn.next(), other.next()
-                found = hits, vectors, decided, task.next(), task.left_aside()
+                found = hits, vectors, read, decided, task.next(), task.left_aside()
             with (
                 closing(model.with_tools(ADDED, ["send_mail", "find_file"], REPLACED)) as other,
                 other.task("lock the door, then write a note of it") as task,

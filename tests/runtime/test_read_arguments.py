@@ -152,7 +152,7 @@ def test_other_scripts_give_no_half_sentences(query: str) -> None:
 
 
 def test_twenty_thousand_characters() -> None:
-    assert read(MESSAGE, "Tell Ana that dinner is ready. " * 650)["person"] == "Ana"
+    assert read(MESSAGE, "Tell Ana that dinner is ready. " * 645)["person"] == "Ana"
 
 
 @pytest.mark.parametrize("schema", [{}, {"properties": []}, {"properties": {"a": True}}, {"required": "a"}])

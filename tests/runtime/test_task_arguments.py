@@ -67,7 +67,9 @@ def test_a_decision_tells_its_own_and_keeps_them_when_it_is_sent(runtime: Runtim
 
 def test_accept_takes_what_is_sure_unless_some_are_given(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     sure, unsure = Argument("a", "rule", (0, 1), 0.9), Argument("b", "rule", (0, 1), 0.89)
-    monkeypatch.setattr("edgeret.runtime.arguments.fill", lambda *_: Arguments({"sure": sure, "unsure": unsure}, {}))
+    monkeypatch.setattr(
+        "edgeret.runtime.recalled.arguments_of", lambda *_: Arguments({"sure": sure, "unsure": unsure}, {})
+    )
     task = runtime.task("find_event", tools=["find_event"])
     assert task.accept(task.next(policy="heads"))
     assert task.calls == (Call("find_event", {"sure": "a"}),)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
+from edgeret.runtime.argument_reader import reader_of
+from edgeret.runtime.arguments import fill
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.mixed import mixed
 from edgeret.runtime.options import DecideOptions
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import Candidate, Decision, Hit
+from edgeret.types import Arguments, Candidate, Decision, Hit, Tool
 from edgeret_export.reference.follow_up import FollowUp
 from edgeret_export.reference.request import Request
 
@@ -108,6 +111,13 @@ class Asked:
         # The time of the encoding was spent once, so it stays with this one.
         vars(other).update(_encoding=None, _history=history)
         return other
+
+    def arguments(self, tool: Tool, history: History, now: datetime | None) -> Arguments:
+        """As `Task.arguments`."""
+        held = self._loaded
+        read = reader_of(held.arguments)
+        encoded = None if read is None else self.encoded()
+        return fill(tool, self._query, history.calls, held.tools, now, read, encoded)
 
     def encoded(self) -> EncodedQuery | None:
         """What the full encoder made of the query; None where it did not read it."""

@@ -1,0 +1,275 @@
+/* Words as a parameter's schema wants them: numbers in its unit, days and times by a clock, texts. Knows nothing of requests
+   and of which words are meant. */
+
+#include "arguments.h"
+#include "regex.h"
+#include "unicode.h"
+#include "words.h"
+
+#include <stdio.h>
+
+bool er_is_blank_text(er_text text)
+{
+    for (size_t i = 0; i < text.length;)
+        if (!er_is_space(er_point_at(text, &i))) return false;
+    return true;
+}
+
+/* ---- Which form a description wants ---- */
+
+bool er_forms_of(er_arena *arena, er_parameter *one)
+{
+    static const char *const named = "YYYY[-/]MM[-/]DD(?:[T ]HH:MM(?::SS)?)?|MM[-/]DD[-/]YYYY|DD[-/.]MM[-/.]YYYY|HH:MM(?::SS)?";
+    static const char *const shown = "\\d{4}-\\d\\d-\\d\\d(?:[T ]\\d\\d:\\d\\d(?::\\d\\d)?)?";
+    const er_json *format = er_json_get(one->schema, "format");
+    er_points points;
+    er_span span;
+    if ((format && format->kind != ER_JSON_NULL) || !one->described.length) return true;
+    const er_regex *of = er_regex_of(arena, (er_text){named, strlen(named)}, ER_REGEX_CASELESS);
+    if (!of || !er_points_of(arena, one->described, &points)) return false;
+    if (er_regex_search(of, &points, 0, &span, NULL)) {
+        char *made = ER_TAKE(arena, char, span.end - span.begin + 1);
+        if (!made) return false;
+        for (uint32_t i = span.begin; i < span.end; i++) {
+            const uint32_t c = points.points[i];
+            made[i - span.begin] = (char)(c - 'a' < 26u ? c - 32 : c);
+        }
+        one->form = (er_text){made, span.end - span.begin};
+    }
+    if (one->kind != ER_KIND_WHEN || !(of = er_regex_of(arena, (er_text){shown, strlen(shown)}, 0))) return one->kind != ER_KIND_WHEN;
+    for (uint32_t from = 0; er_regex_search(of, &points, from, &span, NULL); from = span.begin + 1) {
+        const bool begins = span.begin && (er_is_word(points.points[span.begin - 1]) || points.points[span.begin - 1] == '-');
+        const uint32_t length = span.end - span.begin, ends[] = {length, length > 16 ? 16 : 10, 10};
+        for (int k = 0; k < 3 && !begins; k++) { /* as long as nothing runs on behind it */
+            const uint32_t end = span.begin + ends[k];
+            if (end < points.count && (er_is_word(points.points[end]) || points.points[end] == '-')) continue;
+            const bool space = ends[k] > 10 && points.points[span.begin + 10] == ' ';
+            one->shown_form = ends[k] == 10 ? ER_TEXT("YYYY-MM-DD")
+                              : ends[k] == 16 ? (space ? ER_TEXT("YYYY-MM-DD HH:MM") : ER_TEXT("YYYY-MM-DDTHH:MM"))
+                                              : (space ? ER_TEXT("YYYY-MM-DD HH:MM:SS") : ER_TEXT("YYYY-MM-DDTHH:MM:SS"));
+            return true;
+        }
+    }
+    return true;
+}
+
+/* ---- Days and times ---- */
+
+static bool made_text(er_arena *arena, const char *text, er_text *found)
+{
+    const size_t length = strlen(text);
+    char *made = ER_TAKE(arena, char, length + 1);
+    if (!made) return false;
+    memcpy(made, text, length);
+    *found = (er_text){made, length};
+    return true;
+}
+
+/* The only day that words speak of, and the only time. */
+static bool read_when(er_arena *arena, er_text said, er_reading *reading)
+{
+    er_points points;
+    return er_points_of(arena, said, &points) && er_read_pieces(arena, &points, reading);
+}
+
+static uint32_t count_of(const er_reading *of, er_piece_kind kind) { return of->match_starts[kind + 1] - of->match_starts[kind]; }
+
+static er_text words_of(const er_reading *of, er_piece_kind kind)
+{
+    const er_match *match = &of->matches[of->match_starts[kind]];
+    return er_said_words(of, match->first, match->last);
+}
+
+static bool moment_of(er_arena *arena, er_text said, const er_now *now, bool past, er_text *found)
+{
+    er_reading reading;
+    er_day day;
+    er_time time;
+    char room[64], zone[16] = "";
+    if (er_has_format(arena, "date-time", said)) return *found = said, true;
+    if (!read_when(arena, said, &reading) || count_of(&reading, ER_PIECE_TIME) != 1 || count_of(&reading, ER_PIECE_DATE) > 1 ||
+        !er_time_of(arena, words_of(&reading, ER_PIECE_TIME), &time))
+        return false;
+    if (count_of(&reading, ER_PIECE_DATE)) {
+        if (!er_day_of(arena, words_of(&reading, ER_PIECE_DATE), now, past, &day)) return false;
+    } else {
+        if (!now) return false;
+        day = (er_day){now->year, now->month, now->day};
+    }
+    if (now && now->zoned) snprintf(zone, sizeof zone, "%c%02d:%02d", now->zone < 0 ? '-' : '+', (now->zone < 0 ? -now->zone : now->zone) / 60 % 100, (now->zone < 0 ? -now->zone : now->zone) % 60);
+    snprintf(room, sizeof room, "%04d-%02d-%02dT%02d:%02d:%02d%s", day.year, day.month, day.day, time.hour, time.minute, time.second, zone);
+    return made_text(arena, room, found);
+}
+
+static bool day_of(er_arena *arena, er_text said, const er_now *now, bool past, bool within, er_day *day)
+{
+    er_reading reading;
+    return er_day_of(arena, said, now, past, day) || (within && read_when(arena, said, &reading) && count_of(&reading, ER_PIECE_DATE) == 1 &&
+                                                      er_day_of(arena, words_of(&reading, ER_PIECE_DATE), now, past, day));
+}
+
+static bool is_in(er_text text, const char *part)
+{
+    const size_t length = strlen(part);
+    for (size_t i = 0; i + length <= text.length; i++)
+        if (!memcmp(text.at + i, part, length)) return true;
+    return false;
+}
+
+/* In the form of ISO 8601. */
+static bool iso(er_arena *arena, er_text said, er_text format, const er_now *now, bool past, er_text *found)
+{
+    char room[32];
+    er_day day;
+    er_time time;
+    if (er_is(format, "time")) {
+        if (!er_time_of(arena, said, &time)) return false;
+        snprintf(room, sizeof room, "%02d:%02d:%02d", time.hour, time.minute, time.second);
+        return made_text(arena, room, found);
+    }
+    if (er_is(format, "date-time")) return moment_of(arena, said, now, past, found);
+    if (!day_of(arena, said, now, past, true, &day)) return false;
+    snprintf(room, sizeof room, "%04d-%02d-%02d", day.year, day.month, day.day);
+    return made_text(arena, room, found);
+}
+
+/* In a form as a description names it. */
+static bool as_named(er_arena *arena, er_text said, er_text form, const er_now *now, bool past, er_text *found)
+{
+    char room[64];
+    er_day day;
+    er_time time;
+    if (form.at[0] == 'H') {
+        if (!er_time_of(arena, said, &time)) return false;
+        snprintf(room, sizeof room, form.length > 5 ? "%02d:%02d:%02d" : "%02d:%02d", time.hour, time.minute, time.second);
+        return made_text(arena, room, found);
+    }
+    if (is_in(form, "HH")) {
+        er_text whole;
+        if (!moment_of(arena, said, now, past, &whole)) return false;
+        const size_t length = whole.length < form.length ? whole.length : form.length;
+        char *made = ER_TAKE(arena, char, length + 1);
+        for (size_t i = 0; made && i < length; i++) made[i] = whole.at[i] == 'T' ? form.at[10] : whole.at[i];
+        *found = (er_text){made, length};
+        return made != NULL;
+    }
+    if (!day_of(arena, said, now, past, false, &day)) return false;
+    size_t n = 0;
+    for (size_t i = 0; i < form.length && n + 5 < sizeof room;) {
+        const char c = form.at[i];
+        if (c == 'Y') n += (size_t)snprintf(room + n, sizeof room - n, "%04d", day.year), i += 4;
+        else if (c == 'M') n += (size_t)snprintf(room + n, sizeof room - n, "%02d", day.month), i += 2;
+        else if (c == 'D') n += (size_t)snprintf(room + n, sizeof room - n, "%02d", day.day), i += 2;
+        else room[n++] = c, i++;
+    }
+    room[n] = 0;
+    return made_text(arena, room, found);
+}
+
+/* A length of time as ISO 8601 writes it. */
+static bool iso_duration(er_arena *arena, er_text said, er_text *found)
+{
+    er_amount amount;
+    char room[96];
+    size_t n = 0;
+    if (!er_amount_of(arena, said, &amount) || (amount.dimension != ER_SECONDS && amount.dimension != ER_MONTHS)) return false;
+    for (; amount.scale; amount.scale--, amount.mantissa /= 10)
+        if (amount.mantissa % 10) return false;
+    if (amount.dimension == ER_MONTHS) snprintf(room, sizeof room, "P%lldM", (long long)amount.mantissa);
+    else {
+        const long long days = amount.mantissa / 86400, rest = amount.mantissa % 86400, parts[] = {rest / 3600, rest % 3600 / 60, rest % 60};
+        n = (size_t)snprintf(room, sizeof room, "P");
+        if (days) n += (size_t)snprintf(room + n, sizeof room - n, "%lldD", days);
+        if (rest) n += (size_t)snprintf(room + n, sizeof room - n, "T");
+        for (int i = 0; i < 3; i++)
+            if (parts[i]) n += (size_t)snprintf(room + n, sizeof room - n, "%lld%c", parts[i], "HMS"[i]);
+        if (!amount.mantissa) snprintf(room, sizeof room, "PT0S");
+    }
+    return made_text(arena, room, found);
+}
+
+/* ---- Numbers ---- */
+
+static bool is_loud(er_text word) { return er_listed_in(word, "max maximum full highest loudest brightest"); }
+bool er_is_extreme(er_text word) { return is_loud(word) || er_listed_in(word, "minimum lowest quietest mute muted muting silent silence"); }
+
+/* An end of a scale from 0 on, such as a loudness in per cent; of what counts in a unit nobody says it so. */
+static const er_json *extreme(er_arena *arena, er_text said, const er_parameter *one)
+{
+    er_points points;
+    er_text low;
+    uint32_t room[32];
+    const er_json *least = er_json_get(one->schema, "minimum");
+    if (said.length > 15 || !er_points_of(arena, said, &points) || !er_text_of(arena, room, er_lower(points.points, points.count, room), &low)) return NULL;
+    if (!er_is_extreme(low) || !least || least->kind != ER_JSON_NUMBER || least->number != 0.0 ||
+        (one->has_unit && one->unit.dimension != ER_PERCENT))
+        return NULL;
+    return er_json_get(one->schema, is_loud(low) ? "maximum" : "minimum");
+}
+
+static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+
+static const er_json *number_form(er_arena *arena, er_text said, uint32_t kind, const er_parameter *one)
+{
+    er_amount amount;
+    if (!er_amount_of(arena, said, &amount)) return extreme(arena, said, one);
+    int64_t over = amount.mantissa, under = 1;
+    int scale = amount.scale; /* over / under · 10^-scale */
+    if (amount.dimension != ER_NO_UNIT && one->has_unit) {
+        if (amount.dimension != one->unit.dimension) return NULL; /* what a euro has in dollars, nobody says here */
+        under = one->unit.factor.mantissa;
+        scale -= one->unit.factor.scale;
+    } else if ((amount.dimension == ER_SECONDS || amount.dimension == ER_MONTHS) && kind == ER_PIECE_DURATION) {
+        return NULL; /* a length of time for what counts something else */
+    }
+    if (!under) return NULL;
+    for (; scale > 0 && over % 10 == 0 && over; scale--) over /= 10;
+    for (; scale < 0 && over < INT64_MAX / 10 && over > INT64_MIN / 10; scale++) over *= 10;
+    if (scale > 0 && over) { /* what both have of tens and of each other is none */
+        for (int64_t a = over < 0 ? -over : over, b = under; b;) {
+            const int64_t rest = a % b;
+            a = b, b = rest;
+            if (!b) over /= a, under /= a;
+        }
+    }
+    const bool whole = scale <= 0 ? over % under == 0 : over == 0;
+    if (er_is(er_schema_text(one->schema, "type"), "integer") && !whole) return NULL;
+    if (scale < -18 || scale > 18) return NULL;
+    const double number = scale > 0 ? (double)over / ((double)under * tens[scale]) : (double)over / (double)under * tens[-scale];
+    return er_json_number(arena, number, whole);
+}
+
+/* ---- The whole ---- */
+
+static bool text_form(er_arena *arena, er_text said, er_text english, const er_parameter *one, const er_now *now, bool past, er_text *found)
+{
+    const er_text format = er_schema_text(one->schema, "format");
+    *found = said;
+    if (one->form.length) return as_named(arena, english, one->form, now, past, found) || (*found = said, one->kind != ER_KIND_WHEN);
+    if (er_is(format, "date") || er_is(format, "time") || er_is(format, "date-time")) return iso(arena, english, format, now, past, found);
+    if (er_is(format, "duration")) return iso_duration(arena, english, found);
+    if (!one->shown_form.length || as_named(arena, english, one->shown_form, now, past, found)) return true;
+    *found = said;
+    return !er_has_format(arena, "date", english); /* 2022-13-45 */
+}
+
+const er_json *er_form_value(er_arena *arena, er_text said, er_text english, uint32_t kind, const er_parameter *one, const er_now *now, bool past)
+{
+    const er_json *value;
+    if (er_is_reference(said, NULL)) return NULL; /* who says "$out_1" gets no output by that */
+    if (one->kind == ER_KIND_NUMBER) {
+        value = number_form(arena, english, kind, one);
+    } else {
+        er_text text;
+        if (!text_form(arena, said, english, one, now, past, &text)) return NULL;
+        value = er_json_text(arena, text);
+        if (value && text.at == said.at && text.length == said.length && (kind == ER_PIECE_CODE || kind == ER_PIECE_PHONE) && !er_fits(arena, value, one->schema)) {
+            char *made = ER_TAKE(arena, char, said.length + 1); /* the spaces of an IBAN and of a phone number say nothing */
+            size_t n = 0;
+            for (size_t i = 0; made && i < said.length; i++)
+                if (!memchr(" ()/-", said.at[i], 5)) made[n++] = said.at[i];
+            value = made ? er_json_text(arena, (er_text){made, n}) : NULL;
+        }
+    }
+    return value && er_fits(arena, value, one->schema) ? value : NULL;
+}
