@@ -13,6 +13,7 @@ It also forbids ONNX Runtime's telemetry, which can only be done before that is 
 from typing import TYPE_CHECKING, Any
 
 from edgeret import native, telemetry  # noqa: F401 - native has to be the first that is imported
+from edgeret.encoders.base import EncoderInfo
 from edgeret.errors import (
     BundleError,
     CheckFailedError,
@@ -45,7 +46,6 @@ from edgeret.types import (
     Candidate,
     Decision,
     Demonstrated,
-    EncoderInfo,
     Explanation,
     Failure,
     Hit,

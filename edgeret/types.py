@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, field
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol
 
 from edgeret.arguments import REFERENCE as REFERENCE
 from edgeret.arguments import Argument as Argument
@@ -32,12 +32,6 @@ SPELLING_BUCKETS = 1024
 Source = Literal["heads", "prior", "planner"]
 Stage = Literal["static", "full", "planner"]
 IndexKind = Literal["auto", "exact", "hnsw"]
-StoredAs = Literal["fp32", "int8"]
-STORED_AS: tuple[StoredAs, ...] = get_args(StoredAs)
-"""How the file keeps vectors: as they are, or as whole numbers with a scale a row, in a quarter of the bytes."""
-CROSSOVER = 4_000
-"""Tools from which a build adds an HNSW graph, and a search goes by it; measured with `edgeret-bench lab scaling`
-(docs/decisions)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +117,6 @@ class Candidate(NamedTuple):
 
     tool: str
     probability: float
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderInfo:
-    """How a runtime reads texts: whose arithmetic encodes them (`engine`), with weights of which `precision`, on how
-    many `threads`, and the execution `providers` as they run and as they were `requested`, the first one counts."""
-
-    engine: str
-    precision: str
-    threads: int
-    providers: tuple[str, ...]
-    requested: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

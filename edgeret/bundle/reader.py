@@ -143,9 +143,8 @@ class Bundle:
 
     def fingerprint(self) -> str:
         """The encoder's fingerprint, which index, graph and head must repeat."""
-        return str(
-            get(get(self.manifest.info, roles.INFO_ENCODER, dict, str(self.path)), "fingerprint", str, str(self.path))
-        )
+        where, info = str(self.path), self.manifest.info
+        return str(get(get(info, roles.INFO_ENCODER, dict, where), "fingerprint", str, where))
 
 
 Wanted = Collection[str] | Callable[[Manifest], Collection[str]]
@@ -191,10 +190,9 @@ def verified(folder: Folder, path: Path, manifest: Manifest, only: Wanted) -> Bu
 
 
 def reading_manifest(
-    path: str | Path, content_hash: str | None, trust: Trusted | Sequence[Trusted] | None = None
+    path: Path, content_hash: str | None, trust: Trusted | Sequence[Trusted] | None
 ) -> Callable[[Folder], Manifest]:
-    """What gives the manifest of a folder at `path` once that is open; `content_hash` and `trust` are those of
-    `open_bundle`, and read now. Raises BundleError and InputError."""
+    """What gives the manifest of a folder at `path`, once open; the rest is read now. Raises as `open_bundle` does."""
     wanted, signed = wanted_hash(content_hash), _signed(path, trust)
     return lambda folder: _manifest(folder, wanted, signed=signed)
 

@@ -103,6 +103,18 @@ def segment_means(words: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @dataclass(frozen=True, slots=True)
+class EncoderInfo:
+    """How a runtime reads texts: whose arithmetic encodes them (`engine`), with weights of which `precision`, on how
+    many `threads`, and the execution `providers` as they run and as they were `requested`, the first one counts."""
+
+    engine: str
+    precision: str
+    threads: int
+    providers: tuple[str, ...]
+    requested: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EncodedQuery:
     """What one reading of a query gives, whatever its length.
 

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle import roles
+from edgeret.bundle.index_form import CROSSOVER
 from edgeret.bundle.kept import KeptBundle
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle
 from edgeret.core.library import the_library
 from edgeret.core.model import Model, load_model
 from edgeret.core.outside import Outside
-from edgeret.encoders.base import SHARED_BY, Encoder, EncoderSpec
+from edgeret.encoders.base import SHARED_BY, Encoder, EncoderInfo, EncoderSpec
 from edgeret.encoders.languages import read_languages
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
@@ -37,7 +38,7 @@ from edgeret.runtime.core_tools import CoreTools, written
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.process import check_process, checked
 from edgeret.runtime.tool_checks import check_change, unlike
-from edgeret.types import CROSSOVER, END, EncoderInfo, Tool
+from edgeret.types import END, Tool
 from edgeret.usage.observer import Observers
 
 if TYPE_CHECKING:

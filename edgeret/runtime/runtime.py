@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from edgeret.bundle.layout import Manifest
+from edgeret.encoders.base import EncoderInfo
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query, check_texts
@@ -28,7 +29,7 @@ from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.task import Task
 from edgeret.runtime.tool_checks import unlike
 from edgeret.runtime.tool_set import ToolView
-from edgeret.types import Call, EncoderInfo, Hit, Need, Plan, PlanStep, Tool
+from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
 
 if TYPE_CHECKING:
     from edgeret.planner.answers import Answerer

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
+from edgeret.bundle.index_form import STORED_AS
 from edgeret.cli.options import probability
 from edgeret.encoders.variants import TARGETS
 from edgeret.errors import InputError
@@ -20,7 +21,7 @@ from edgeret.native import keep_memory
 from edgeret.runtime.options import PROFILES
 from edgeret.runtime.unread import unread
 from edgeret.terminal.console import Parser, add_command, add_lab, add_offline, run, table, warn
-from edgeret.types import STORED_AS, Tool
+from edgeret.types import Tool
 from edgeret_export.average_command import add_average
 from edgeret_export.centre_command import add_centre
 from edgeret_export.check_command import add_check

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle import roles
+from edgeret.bundle.index_form import CROSSOVER, STORED_AS, StoredAs
 from edgeret.encoders.base import PRECISIONS
 from edgeret.encoders.variants import TARGETS
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.inputs.tool_text import FORMS
 from edgeret.runtime.options import PROFILES
-from edgeret.types import CROSSOVER, STORED_AS, StoredAs
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.reference.scoring.calibration import RISKS
 from edgeret_export.reference.scoring.graph import GraphOptions

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import edgeret
+from edgeret.bundle.index_form import STORED_AS
 from edgeret.cli.options import add_mask_options, add_runtime_options, load_runtime, positive
 from edgeret.encoders.base import PRECISIONS
 from edgeret.errors import InputError
@@ -22,7 +23,7 @@ from edgeret.runtime.options import POLICIES, PROFILES
 from edgeret.runtime.runtime import Runtime
 from edgeret.strategies.routing import read_route
 from edgeret.terminal.console import add_offline
-from edgeret.types import STORED_AS, Tool
+from edgeret.types import Tool
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.commands.common import ENCODER, FITTING, add_benchmark, names, seed, some
 

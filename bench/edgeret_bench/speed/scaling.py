@@ -1,7 +1,7 @@
 """What a decision costs as tools, labels, clusters and histories grow, on a seeded synthetic library.
 
 Parts are measured one by one and warm, so the figures show how costs grow; `latency` shows what a bundle's user waits.
-`edgeret.types.CROSSOVER` comes from here: the number of tools from which HNSW is faster than exact search.
+`edgeret.bundle.index_form.CROSSOVER` comes from here: the number of tools from which HNSW is faster than exact search.
 """
 
 from __future__ import annotations

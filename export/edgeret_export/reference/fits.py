@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from edgeret_export.reference.arranged import Arranged
 from edgeret_export.reference.components import Components
-from edgeret_export.reference.learning import Known
+from edgeret_export.reference.known import Known
 from edgeret_export.reference.scoring.familiarity import Familiarity
 from edgeret_export.reference.scoring.graph import GraphPosition
 from edgeret_export.reference.scoring.memory import LEAST_COSINE, Neighbours

@@ -19,15 +19,14 @@ from edgeret.bundle.overlay_file import Overlay
 from edgeret.errors import BundleError, InputError, OverlayError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import plain
-from edgeret.records import dataclass
 from edgeret.runtime.learn_report import LearnReport
 from edgeret.runtime.learned_plan import LearnedPlan, Origin, read_plan
 from edgeret.types import Call
 from edgeret.usage.observer import Observers
-from edgeret_export.reference.learned_then import LearnedThen, then_of
+from edgeret_export.reference.known import Known, Places
+from edgeret_export.reference.learned_then import then_of
 from edgeret_export.reference.plan_record import check_table, pack_plan, read_lesson
 from edgeret_export.reference.scoring.calibration import Map
-from edgeret_export.reference.scoring.experts import Query
 from edgeret_export.reference.scoring.familiarity import Familiarity, Means
 from edgeret_export.reference.scoring.increments import Lesson
 from edgeret_export.reference.scoring.learned_state import (
@@ -50,29 +49,6 @@ NEW_NAMES = 20_000
 """Names of tools that came since then beyond which it is, too: it drops those that nothing refers to any more."""
 WAIT_S = 10.0
 """How long another process may take to write. It holds the file for some milliseconds a plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What a learner makes of a query, as long as it has learned no more: `nearest` is the cosine of the nearest stored
-    plan that calls a tool, None for none; `then` what is worth remembering of it, None where nothing counts."""
-
-    learner: Learner
-    learned: int
-    query: Query
-    nearest: float | None
-    then: LearnedThen | None
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where a learner's `names` stand by a mapping: `found` (names,), -1 for nowhere. `complete` says whether all that
-    the mapping holds are among them."""
-
-    names: list[str]
-    position: Mapping[str, int]
-    found: NDArray[np.int64]
-    complete: bool
 
 
 class Learned:

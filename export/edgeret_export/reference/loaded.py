@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.layout import Manifest
-from edgeret.encoders.base import EncoderSpec
+from edgeret.encoders.base import EncoderInfo, EncoderSpec
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.process import checked
 from edgeret.runtime.tool_checks import check_change, unlike
-from edgeret.types import EncoderInfo, Tool
+from edgeret.types import Tool
 from edgeret_export.reference import tool_changes
 from edgeret_export.reference.asked import Asked
 from edgeret_export.reference.cascade import FirstStage

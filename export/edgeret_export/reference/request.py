@@ -27,8 +27,8 @@ from edgeret_export.reference.again import Again
 from edgeret_export.reference.arranged import Arranged
 from edgeret_export.reference.evidence import evidence, part_of
 from edgeret_export.reference.fits import Fits
+from edgeret_export.reference.known import Known
 from edgeret_export.reference.learned_then import LearnedThen
-from edgeret_export.reference.learning import Known
 from edgeret_export.reference.scoring.calibration import Map
 from edgeret_export.reference.scoring.head import log_softmax
 from edgeret_export.reference.scoring.log_shares import log_shares

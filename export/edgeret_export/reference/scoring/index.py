@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
+from edgeret.bundle.index_form import CROSSOVER, StoredAs
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, MissingExtraError
 from edgeret.fields import get_strings
 from edgeret.kernel import LIBRARY
 from edgeret.quoting import said
-from edgeret.types import CROSSOVER, IndexKind, StoredAs
+from edgeret.types import IndexKind
 from edgeret_export.reference.scoring import hnsw_file
 from edgeret_export.reference.scoring.compiled_many import CompiledLinks
 from edgeret_export.reference.scoring.examples import Examples
