@@ -139,7 +139,7 @@ def test_a_socket_file_is_this_users_alone_and_outlives_a_crash(tiny_original: P
     ("options", "says"),
     [
         ([], "give a bundle, or --tools T"), (["B", "--tools", "t"], "one of these"),
-        (["B", "--port", "99999"], "HOST:PORT"), (["B", "--port", "0"], "at least 1"),
+        (["B", "--port", "99999"], "at most 65535"), (["B", "--port", "0"], "at least 1"),
         (["B", "--listen", "0.0.0.0:0"], "EDGERET_SERVE_TOKEN"), (["B", "--listen", "nowhere"], "127.0.0.1:8090"),
         (["B", "--socket", "/no/such/folder/s"], "there is no folder"), (["B", "--socket", "B/manifest"], "no socket"),
         (["B", "--socket", "/tmp/" + "x" * 120], "100 bytes"), (["B", "--allow-origin", "*"], "cannot be named"),

@@ -14,6 +14,7 @@ import pytest
 from edgeret import Argument, Arguments, Call
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.runtime.by_core import CoreRequest
 from edgeret_bench.accuracy.judging import MOST_POINTS, ReadCall, as_bfcl, curve, summary
 from edgeret_bench.answers import read_answers
 from edgeret_bench.cli import main
@@ -43,7 +44,7 @@ def demos(tmp_path: Path) -> str:
 def test_shares_worked_out_by_hand(
     tiny: Path, demos: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fill(tool: object, query: str, *_: object) -> Arguments:
+    def fill(tool: object, query: str, *_: object) -> Arguments:  # by the library, and by rules
         told = {
             "find the Plan": {"name": Argument(" plan ", "rule", (9, 13), 0.95)},
             "play something": {"name": Argument("something", "choice", (5, 14), 0.6)},
@@ -51,6 +52,7 @@ def test_shares_worked_out_by_hand(
         return Arguments(told.get(query, {}), {})
 
     monkeypatch.setattr("edgeret.runtime.arguments.fill", fill)
+    monkeypatch.setattr(CoreRequest, "arguments", lambda self, tool, *_: fill(tool, self.shown))
     assert main(["arguments", str(tiny), "--demos", demos, "--threads", "1", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["kind"], list(result)[-len(KEYS) :]) == ("arguments", KEYS)

@@ -25,7 +25,7 @@ from edgeret.runtime.history import History
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import Call
+from edgeret.types import END, Call
 from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS, OTHER_METHODS
 from edgeret_bench.accuracy.bm25 import Bm25
 
@@ -173,8 +173,11 @@ class Methods:
         return [self._number.get(name, UNKNOWN) for name in step.history]
 
     def _all(self, task: Measured, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Scores of the labels, padded with zeros for tools that no demonstration calls."""
-        return np.concatenate((scores, np.zeros(len(task.names) - len(scores))))
+        """Scores of the labels as scores of the task's candidates, 0 for tools that no demonstration calls."""
+        if task.reading is not None:  # whose labels stand in front
+            return np.concatenate((scores, np.zeros(len(task.names) - len(scores))))
+        known = dict(zip((*self._number, END), scores.tolist(), strict=True))
+        return np.array([known.get(name, 0.0) for name in task.names])
 
     def _similarity(self, task: Measured, step: Step) -> NDArray[np.floating]:
         """Cosine of query and tool text, Dense retrieval; `<end>` has no text and comes last."""
