@@ -583,9 +583,6 @@ ER_API er_status er_tokens(
 /* The query's vector, (dimension) numbers. */
 ER_API er_status er_encode(const er_model *, er_text query, float *vector, size_t dimension, er_error *);
 
-/* The same of what a tool or a parameter says, as the tools of a bundle are encoded. */
-ER_API er_status er_encode_tool(const er_model *, er_text said, float *vector, size_t dimension, er_error *);
-
 #ifdef __cplusplus
 }
 #endif

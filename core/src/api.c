@@ -376,7 +376,7 @@ er_status er_next(er_task *task, const er_next_options *given_options, er_decisi
 
 /* ---- Text ---- */
 
-static er_status vector_of(const er_model *model, er_text text, bool tool, float *vector, size_t dimension, er_error *given)
+er_status er_encode(const er_model *model, er_text query, float *vector, size_t dimension, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);
     if (!model) return missing(error, "model");
@@ -387,22 +387,10 @@ static er_status vector_of(const er_model *model, er_text text, bool tool, float
     er_arena arena = {.error = error};
     er_points points;
     er_encoded encoded;
-    if (!text.at && text.length) return missing(error, "text");
-    const bool fine = tool ? er_points_of(&arena, text, &points) && er_encode_said(&arena, model, stage, &points, &encoded)
-                           : er_check_query(&arena, text, &points) && er_encode_text(&arena, model, stage, &points, NULL, &encoded);
-    if (fine) memcpy(vector, encoded.vector, dimension * sizeof(float));
+    if (er_check_query(&arena, query, &points) && er_encode_text(&arena, model, stage, &points, NULL, &encoded))
+        memcpy(vector, encoded.vector, dimension * sizeof(float));
     er_give_back(&arena);
     return error->status;
-}
-
-er_status er_encode(const er_model *model, er_text query, float *vector, size_t dimension, er_error *given)
-{
-    return vector_of(model, query, false, vector, dimension, given);
-}
-
-er_status er_encode_tool(const er_model *model, er_text said, float *vector, size_t dimension, er_error *given)
-{
-    return vector_of(model, said, true, vector, dimension, given);
 }
 
 er_status er_tokens(const er_model *model, er_text query, uint32_t *ids, uint32_t *begins, uint32_t *ends, size_t *count, er_error *given)

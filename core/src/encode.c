@@ -132,7 +132,7 @@ bool er_encode_text(er_arena *arena, const er_model *model, const er_stage *stag
     return encode(arena, model, stage, stage->spec.query_prefix, query, false, watch, found);
 }
 
-bool er_encode_said(er_arena *arena, const er_model *model, const er_stage *stage, const er_points *text, er_encoded *found)
+bool er_encode_tool(er_arena *arena, const er_model *model, const er_stage *stage, const er_points *text, er_encoded *found)
 {
     return encode(arena, model, stage, stage->spec.tool_prefix, text, true, NULL, found);
 }

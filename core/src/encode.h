@@ -18,7 +18,7 @@ typedef struct {
 /* Refuses with ER_NO_ENCODER where the stage has none. The watch may be NULL. */
 bool er_encode_text(er_arena *, const er_model *, const er_stage *, const er_points *query, er_watch *, er_encoded *);
 /* A tool's text, of which a transformer reads the first window. */
-bool er_encode_said(er_arena *, const er_model *, const er_stage *, const er_points *text, er_encoded *);
+bool er_encode_tool(er_arena *, const er_model *, const er_stage *, const er_points *text, er_encoded *);
 
 /* Whether a stage's encoder, if it has one, makes a unit vector of the first golden query (section 11). */
 bool er_encoder_works(er_arena *, const er_model *, const er_stage *, const er_pack *golden, const char *shown);

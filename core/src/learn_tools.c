@@ -8,19 +8,6 @@
 
 enum { MOST_NESTED = 64 };
 
-static void put_quoted(er_bytes *b, er_text text)
-{
-    er_put(b, "\"", 1);
-    for (size_t i = 0; i < text.length; i++) {
-        const unsigned char c = (unsigned char)text.at[i];
-        char escaped[8];
-        if (c == '"' || c == '\\') er_put(b, (char[]){'\\', (char)c}, 2);
-        else if (c < 0x20) er_put(b, escaped, (size_t)snprintf(escaped, sizeof escaped, "\\u%04x", c));
-        else er_put(b, text.at + i, 1);
-    }
-    er_put(b, "\"", 1);
-}
-
 /* A decoded value as JSON, which is how tools are given. False: it nests too deeply, or holds bytes. */
 static bool put_json(er_bytes *b, const er_pack *value, int depth)
 {
@@ -31,7 +18,7 @@ static bool put_json(er_bytes *b, const er_pack *value, int depth)
     case ER_PACK_BOOLEAN: return er_put(b, value->truth ? "true" : "false", value->truth ? 4 : 5), true;
     case ER_PACK_WHOLE: return er_put(b, number, (size_t)snprintf(number, sizeof number, "%lld", (long long)value->whole)), true;
     case ER_PACK_NUMBER: return er_put(b, number, (size_t)snprintf(number, sizeof number, "%.17g", value->number)), isfinite(value->number);
-    case ER_PACK_TEXT: return put_quoted(b, er_pack_text(value)), true;
+    case ER_PACK_TEXT: return er_put_quoted(b, er_pack_text(value)), true;
     case ER_PACK_BYTES: return false;
     case ER_PACK_ARRAY:
     case ER_PACK_MAP: break;
@@ -41,7 +28,7 @@ static bool put_json(er_bytes *b, const er_pack *value, int depth)
     for (uint32_t i = 0; i < value->count; i++) {
         if (i) er_put(b, ",", 1);
         if (map) {
-            put_quoted(b, er_pack_text(&value->items[2 * i]));
+            er_put_quoted(b, er_pack_text(&value->items[2 * i]));
             er_put(b, ":", 1);
         }
         if (!put_json(b, &value->items[map ? 2 * i + 1 : i], depth + 1)) return false;

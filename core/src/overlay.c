@@ -1,5 +1,6 @@
 #include "overlay.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #ifndef ER_ALLOCATE /* as in common.c */
@@ -218,6 +219,19 @@ void er_put(er_bytes *b, const void *data, size_t length)
     }
     memcpy(b->at + b->length, data, length);
     b->length += length;
+}
+
+void er_put_quoted(er_bytes *b, er_text text)
+{
+    er_put(b, "\"", 1);
+    for (size_t i = 0; i < text.length; i++) {
+        const unsigned char c = (unsigned char)text.at[i];
+        char escaped[8];
+        if (c == '"' || c == '\\') er_put(b, (char[]){'\\', (char)c}, 2);
+        else if (c < 0x20) er_put(b, escaped, (size_t)snprintf(escaped, sizeof escaped, "\\u%04x", c));
+        else er_put(b, text.at + i, 1);
+    }
+    er_put(b, "\"", 1);
 }
 
 /* A byte, and a number of so many bytes behind it. */

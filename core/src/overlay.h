@@ -49,6 +49,7 @@ typedef struct {
 
 void er_bytes_free(er_bytes *);
 void er_put(er_bytes *, const void *, size_t length);
+void er_put_quoted(er_bytes *, er_text); /* as JSON has a text */
 void er_put_list(er_bytes *, uint32_t count);
 void er_put_map(er_bytes *, uint32_t pairs);
 void er_put_text(er_bytes *, er_text);

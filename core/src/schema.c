@@ -2,6 +2,7 @@
    nothing. And values: as they are shown, written and compared. Knows nothing of which words are meant. */
 
 #include "arguments.h"
+#include "overlay.h"
 #include "regex.h"
 #include "words.h"
 
@@ -93,58 +94,36 @@ bool er_json_shown(er_arena *arena, const er_json *value, er_text *found)
     return found->at != NULL || !found->length;
 }
 
-typedef struct {
-    char *at;
-    size_t used;
-} writer;
-
-static void put(writer *w, const char *bytes, size_t length)
-{
-    if (w->at && length) memcpy(w->at + w->used, bytes, length);
-    w->used += length;
-}
-
-static void put_text(writer *w, er_text text)
-{
-    put(w, "\"", 1);
-    for (size_t i = 0; i < text.length; i++) {
-        const unsigned char c = (unsigned char)text.at[i];
-        char escaped[8];
-        if (c == '"' || c == '\\') put(w, (char[]){'\\', (char)c}, 2);
-        else if (c < 0x20) put(w, escaped, (size_t)snprintf(escaped, sizeof escaped, "\\u%04x", c));
-        else put(w, text.at + i, 1);
-    }
-    put(w, "\"", 1);
-}
-
-static bool put_value(er_arena *arena, writer *w, const er_json *value)
+static bool put_value(er_arena *arena, er_bytes *b, const er_json *value)
 {
     er_text shown;
     switch (value->kind) {
-    case ER_JSON_TEXT: return put_text(w, value->text), true;
-    case ER_JSON_NULL: return put(w, "null", 4), true;
-    case ER_JSON_BOOLEAN: return put(w, value->truth ? "true" : "false", value->truth ? 4 : 5), true;
-    case ER_JSON_NUMBER: return er_json_shown(arena, value, &shown) && (put(w, shown.at, shown.length), true);
+    case ER_JSON_TEXT: return er_put_quoted(b, value->text), true;
+    case ER_JSON_NULL: return er_put(b, "null", 4), true;
+    case ER_JSON_BOOLEAN: return er_put(b, value->truth ? "true" : "false", value->truth ? 4 : 5), true;
+    case ER_JSON_NUMBER: return er_json_shown(arena, value, &shown) && (er_put(b, shown.at, shown.length), true);
     default: break;
     }
-    put(w, value->kind == ER_JSON_ARRAY ? "[" : "{", 1);
+    er_put(b, value->kind == ER_JSON_ARRAY ? "[" : "{", 1);
     for (uint32_t i = 0; i < value->count; i++) {
-        if (i) put(w, ", ", 2);
-        if (value->keys) put_text(w, value->keys[i]), put(w, ": ", 2);
-        if (!put_value(arena, w, &value->items[i])) return false;
+        if (i) er_put(b, ", ", 2);
+        if (value->keys) er_put_quoted(b, value->keys[i]), er_put(b, ": ", 2);
+        if (!put_value(arena, b, &value->items[i])) return false;
     }
-    put(w, value->kind == ER_JSON_ARRAY ? "]" : "}", 1);
+    er_put(b, value->kind == ER_JSON_ARRAY ? "]" : "}", 1);
     return true;
 }
 
 bool er_json_write(er_arena *arena, const er_json *value, er_text *found)
 {
-    writer w = {NULL, 0};
-    if (!put_value(arena, &w, value)) return false;
-    w = (writer){ER_TAKE(arena, char, w.used + 1), 0};
-    if (!w.at || !put_value(arena, &w, value)) return false;
-    *found = (er_text){w.at, w.used};
-    return true;
+    er_bytes b = {0};
+    const bool fine = put_value(arena, &b, value);
+    char *kept = fine && !b.failed ? ER_TAKE(arena, char, b.length + 1) : NULL;
+    if (kept) memcpy(kept, b.at, b.length);
+    *found = (er_text){kept, kept ? b.length : 0};
+    if (b.failed) er_refuse(arena->error, ER_NO_MEMORY, "no memory");
+    er_bytes_free(&b);
+    return kept != NULL;
 }
 
 bool er_is_reference(er_text text, uint32_t *number)

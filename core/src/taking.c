@@ -157,7 +157,7 @@ static bool vector_of(er_arena *scratch, const er_model *model, er_text text, fl
     const er_place place = er_mark(scratch);
     er_points points;
     er_encoded encoded;
-    const bool fine = er_points_of(scratch, text, &points) && er_encode_said(scratch, model, &model->full, &points, &encoded);
+    const bool fine = er_points_of(scratch, text, &points) && er_encode_tool(scratch, model, &model->full, &points, &encoded);
     if (fine) memcpy(vector, encoded.vector, d * sizeof *vector);
     er_release(scratch, place);
     return fine;

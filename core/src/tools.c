@@ -114,7 +114,7 @@ static bool take_vectors(er_changing *c, const er_stage *stage, const er_given *
     }
     if (!er_encodes(stage))
         return er_refuse(c->arena->error, ER_NO_ENCODER, "the bundle's encoder does not run here; give vectors of another one with the change");
-    if (!text_of(&c->work, c->base->tool_text, &given->tool, &points) || !er_encode_said(&c->work, c->base, stage, &points, &encoded)) return false;
+    if (!text_of(&c->work, c->base->tool_text, &given->tool, &points) || !er_encode_tool(&c->work, c->base, stage, &points, &encoded)) return false;
     memcpy(vector, encoded.vector, d * sizeof(float));
     for (uint32_t i = 0; i < given->tool.example_count; i++) {
         if (!er_points_of(&c->work, given->tool.examples[i], &points) ||

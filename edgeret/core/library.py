@@ -195,7 +195,6 @@ _TAKES: dict[str, tuple[Any, ...]] = {
     "with_tools": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "tool_vectors": (HANDLE, c.c_uint32, c.c_void_p, c.c_void_p, c.c_void_p),
     "encode": (HANDLE, Text, c.c_void_p, c.c_size_t, c.c_void_p),
-    "encode_tool": (HANDLE, Text, c.c_void_p, c.c_size_t, c.c_void_p),
     "begin": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p),
     "next": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "conformal": (HANDLE, c.c_double, c.c_void_p, c.c_void_p, c.c_void_p),

@@ -118,14 +118,8 @@ class Model:
 
     def encode(self, text: str) -> NDArray[np.float32]:
         """A text's vector as a query, float32 (dimension,)."""
-        return self._encoded(self.library.whole.er_encode, text)
-
-    def encode_tool(self, text: str) -> NDArray[np.float32]:
-        """The vector of what a tool says, float32 (dimension,)."""
-        return self._encoded(self.library.whole.er_encode_tool, text)
-
-    def _encoded(self, call: Any, text: str) -> NDArray[np.float32]:
         vector, failure = np.empty(self.dimension, np.float32), Failure()
+        call = self.library.whole.er_encode
         if call(self._handle, Text.of(text), vector.ctypes.data, len(vector), c.byref(failure)):
             raise failed(failure)
         return vector

@@ -15,7 +15,6 @@ from edgeret.core import library
 from edgeret.core.filled import arguments
 from edgeret.core.model import Task
 from edgeret.core.step import Step, Times
-from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.handed import needed, replay
 from edgeret.runtime.history import History
@@ -40,7 +39,7 @@ _NAMES = {
 class CoreRequest:
     """A query, read once by the library. Not shared between threads."""
 
-    __slots__ = ("__weakref__", "_asked", "_encoded", "_known", "_learned", "_stages", "_task")
+    __slots__ = ("__weakref__", "_asked", "_known", "_learned", "_stages", "_task")
 
     def __init__(
         self,
@@ -57,7 +56,6 @@ class CoreRequest:
             check_choosable(tools, loaded.tools)
             numbers = loaded.numbers_of(tools)
         self._asked, self._stages = Asked(loaded, query, tools, earlier), model.stages
-        self._encoded: EncodedQuery | None = None
         self._learned = learned = loaded.learned
         self._known = learned.known
         named = None if earlier is None else earlier.named
@@ -94,12 +92,6 @@ class CoreRequest:
         other: CoreRequest = copy.copy(self)
         other._task = self._task.fork()
         return other
-
-    def encoded(self) -> EncodedQuery:
-        """What the bundle's own encoder makes of the query."""
-        if self._encoded is None:  # each call of a plan asks for it, and to copy it takes a tenth of a call's arguments
-            self._encoded = self._asked.loaded.core_encoder.of(self._task)
-        return self._encoded
 
     @property
     def loaded(self) -> Loaded:

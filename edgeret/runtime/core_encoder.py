@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeret.core.model import Model, Task
 from edgeret.encoders.base import EncodedQuery, EncoderSpec, segment_means
@@ -32,7 +29,3 @@ class CoreEncoder:
             spans = spans - prefix
             tokens, spans = tokens[spans[:, 1] > 0], spans[spans[:, 1] > 0]
         return EncodedQuery(rows, tokens, spans)
-
-    def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of tool texts, float32 (texts, dimension); a bundle has those of its own."""
-        return np.stack([self._model.encode_tool(text) for text in texts])

@@ -42,7 +42,6 @@ from edgeret.types import END, Tool
 from edgeret.usage.observer import Observers
 
 if TYPE_CHECKING:
-    from edgeret.runtime.argument_role import StoredArguments
     from edgeret.runtime.needs import Needs
 
 
@@ -287,17 +286,6 @@ class Loaded:
         return checked(query, self.languages, self.path)
 
     @cached_property
-    def arguments(self) -> StoredArguments | None:
-        """What arguments are read with; None where the bundle has nothing for it."""
-        from edgeret.runtime.argument_role import load_arguments
-
-        with self._lock:
-            if self._part_alone or not self._has(roles.ARGUMENTS):
-                return None
-            reads: Any = self.core_encoder  # which is asked for no more than arguments need
-            return load_arguments(self._kept.open((roles.ARGUMENTS,)), reads)
-
-    @cached_property
     def core_encoder(self) -> CoreEncoder:
         """The library's encoder."""
         where = f"{self.path} ({roles.INFO_ENCODER})"
@@ -323,7 +311,7 @@ def load_bundle(path: str | Path, options: LoadOptions) -> Loaded:
     model = load_model(library, folder, hashed, loss, tiny or small, threads, outside, options.index)
     if not model.encodes:
         raise BundleError(f"{path}: the library cannot read texts with its encoder; build the bundle again")
-    # What the library has no use for, and Python may ask for later.
-    kept.verify([entry for role in (roles.ARGUMENTS, roles.EXEMPLARS) if (entry := manifest.file(role)) is not None])
+    if (exemplars := manifest.file(roles.EXEMPLARS)) is not None:
+        kept.verify([exemplars])  # which the library has no use for, and Python may ask for later
     give_back()
     return Loaded(kept, options, model, beside)

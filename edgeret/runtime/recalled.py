@@ -105,7 +105,6 @@ class Recalled:
         """As `Decision.arguments` and `Decision.missing`."""
         if self._arguments is None:
             kept, core = self._request(), self._asked.loaded.core
-            assert core is not None  # which decided
             task = core.begin(self._asked.query, None) if kept is None else kept.task
             self._arguments = arguments_of(task, str(decision.tool), self._calls, self.now)
         return self._arguments
