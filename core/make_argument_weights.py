@@ -1,8 +1,8 @@
-"""Writes src/argument_weights.h: what edgeret/runtime/argument_weights.json has of signs, in thousandths, as
+"""Writes src/argument_weights.h: what argument_weights.json, in the reference, has of signs, in thousandths, as
 src/suits.c looks it up.
 
-    PYTHONPATH=. python core/make_argument_weights.py            writes the file
-    PYTHONPATH=. python core/make_argument_weights.py --check    fails where the file is another one
+    PYTHONPATH=.:export python core/make_argument_weights.py            writes the file
+    PYTHONPATH=.:export python core/make_argument_weights.py --check    fails where the file is another one
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from edgeret.inputs.argument_features import CHUNK_KINDS, KINDS
+from edgeret_export.reference.arguments.features import CHUNK_KINDS, KINDS
 
 ROOT = Path(__file__).resolve().parent
 TARGET = ROOT / "src" / "argument_weights.h"
-FITTED = ROOT.parent / "edgeret" / "runtime" / "argument_weights.json"
+FITTED = ROOT.parent / "export" / "edgeret_export" / "reference" / "arguments" / "argument_weights.json"
 ALL_KINDS = (*KINDS, "nested")
 _LEAD_WORDS = (
     "in at to for from with about on of called named by until till into near is as under over : , and that not "

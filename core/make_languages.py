@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import make_pieces
 from expressions import FIRST_LIST, FOLDED, MANY, Programs, letter_bytes
 
-from edgeret.inputs import language, language_rules, units, values
+from edgeret.inputs import language, language_rules, values
 from edgeret_export.reference import opposites
+from edgeret_export.reference.inputs import units
 
 VERSION = "14.0.0"
 TARGET = Path(__file__).parent / "src" / "languages_data.h"

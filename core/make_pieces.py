@@ -10,7 +10,8 @@ from decimal import Decimal
 
 from expressions import FIRST_LIST, Programs
 
-from edgeret.inputs import chunks, dates, glosses, measures, numerals, units, value_forms, values, words
+from edgeret.inputs import measures, numerals, values, words
+from edgeret_export.reference.inputs import chunks, dates, glosses, units, value_forms
 
 GLUED = "glued"  # what may stand right behind a number, as a list of words beside those of values
 LANGUAGES = ("en", "de", "fr", "es", "zh")

@@ -8,7 +8,7 @@ from typing import Any
 
 from edgeret import Call, Tool, from_tools
 from edgeret.core.filled import arguments as by_library
-from edgeret.runtime.arguments import fill
+from edgeret_export.reference.arguments.filling import fill
 
 NOW = datetime(2026, 11, 26, 12)
 TEXT = {"type": "string"}

@@ -19,7 +19,7 @@ from edgeret import kernel
 from edgeret.bundle.writer import writing
 from edgeret.encoders import static, word_tokens
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
-from edgeret.inputs import clauses, spelling, word_numbers
+from edgeret.inputs import clauses
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
@@ -35,6 +35,7 @@ from edgeret_export.places import HERE, Place
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
 from edgeret_export.reference import evidence, lexicon
+from edgeret_export.reference.inputs import spelling, word_numbers
 from edgeret_export.reference.scoring import calibration, graph, head, increments, learner, log_shares, prior
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, find_card
 from edgeret_export.sources.encoder_card import EncoderCard

@@ -21,12 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgeret.inputs.argument_features import parameter_text
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.parameters import Parameter
 from edgeret.inputs.tools import read_tools
-from edgeret.runtime.argument_reader import wanted_of
-from edgeret.scoring.argument_joining import TUNED
 from edgeret.terminal.progress import say
 from edgeret.types import Tool
 from edgeret_export.encoders.argument_card import ArgumentCard, argument_card_of, pack_card
@@ -49,6 +46,9 @@ from edgeret_export.fitting.argument_pool import (
 )
 from edgeret_export.fitting.argument_weights import choices
 from edgeret_export.fitting.argument_weights import fit as fit_signs
+from edgeret_export.reference.arguments.features import parameter_text
+from edgeret_export.reference.arguments.reader import wanted_of
+from edgeret_export.reference.scoring.argument_joining import TUNED
 from edgeret_export.sources.cards import find_card
 
 PASSES, PEAKS, PARTS, OWN = (6, 4), (1.2e-3, 8e-4), 3, 3

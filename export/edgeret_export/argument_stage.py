@@ -7,9 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edgeret.bundle import roles
-from edgeret.runtime.argument_reader import ArgumentReader
-from edgeret.runtime.argument_role import pack_arguments
-from edgeret.runtime.arguments import fill
 from edgeret.terminal.progress import say
 from edgeret.types import Tool
 from edgeret_export.encoded import Encoded
@@ -17,6 +14,9 @@ from edgeret_export.encoders.argument_card import argument_card_of
 from edgeret_export.encoders.encodings import start
 from edgeret_export.fitting.argument_fit import Reading, reader_of, tune, vectors_of
 from edgeret_export.planner.filling import Read
+from edgeret_export.reference.arguments.filling import fill
+from edgeret_export.reference.arguments.reader import ArgumentReader
+from edgeret_export.reference.arguments.role import pack_arguments
 from edgeret_export.sources.cards import Card
 
 

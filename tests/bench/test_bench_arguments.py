@@ -51,7 +51,7 @@ def test_shares_worked_out_by_hand(
         }
         return Arguments(told.get(query, {}), {})
 
-    monkeypatch.setattr("edgeret.runtime.arguments.fill", fill)
+    monkeypatch.setattr("edgeret_export.reference.arguments.filling.fill", fill)
     monkeypatch.setattr(CoreRequest, "arguments", lambda self, tool, *_: fill(tool, self.shown))
     assert main(["arguments", str(tiny), "--demos", demos, "--threads", "1", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)

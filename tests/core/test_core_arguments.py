@@ -16,7 +16,7 @@ import pytest
 import edgeret
 from edgeret import Arguments, Call, InputError, Runtime, Tool
 from edgeret.core.filled import arguments
-from edgeret.runtime.arguments import fill
+from edgeret_export.reference.arguments.filling import fill
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 27, 22, 15, tzinfo=timezone(timedelta(hours=5, minutes=30)))

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from core_pieces import CorePieces, difference
 
-from edgeret.inputs import glosses, measures, numerals
-from edgeret.inputs.dates import day_of, time_of
-from edgeret.inputs.value_forms import amount_of
+from edgeret.inputs import measures, numerals
+from edgeret_export.reference.inputs import glosses
+from edgeret_export.reference.inputs.dates import day_of, time_of
+from edgeret_export.reference.inputs.value_forms import amount_of
 
 ROOT = Path(__file__).parents[2]
 SAID = (

@@ -18,14 +18,14 @@ from edgeret import Call, Tool
 from edgeret.encoders.base import EncodedQuery
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.scoring import argument_shape as shape
-from edgeret.scoring.argument_joining import TUNED
 from edgeret_export import argument_lab
 from edgeret_export.argument_lab import Set, fit_card, read_set
 from edgeret_export.encoders.argument_card import ArgumentCard, argument_card_of, pack_card, read_card
 from edgeret_export.encoders.pretrained import made_for
 from edgeret_export.fitting.argument_fit import Arrays, Reading, counts_of, fit, reader_of, tune
 from edgeret_export.fitting.argument_pool import fit_pool, fit_traits
+from edgeret_export.reference.scoring import argument_shape as shape
+from edgeret_export.reference.scoring.argument_joining import TUNED
 from edgeret_export.sources.cards import find_card
 
 DIMENSION = 8

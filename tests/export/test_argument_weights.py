@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeret.scoring.argument_shape import TRAITS
 from edgeret_export.fitting import argument_weights
+from edgeret_export.reference.scoring.argument_shape import TRAITS
 
 TRANSFER = Path(__file__).parents[2] / "examples" / "transfer"
 

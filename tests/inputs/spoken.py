@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgeret.inputs.clauses import parts
-from edgeret.inputs.opposites import side_of, told
+from edgeret_export.reference.inputs.opposites import side_of, told
 
 
 def asked(query: str) -> list[str]:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.errors import BundleError
-from edgeret.inputs import glosses
-from edgeret.inputs.glosses import GLOSSED, glossary
-from edgeret.inputs.units import read
+from edgeret_export.reference.inputs import glosses
+from edgeret_export.reference.inputs.glosses import GLOSSED, glossary
+from edgeret_export.reference.inputs.units import read
 
 
 @pytest.mark.parametrize(

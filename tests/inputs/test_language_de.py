@@ -6,7 +6,7 @@ import pytest
 from spoken import asked, on_sides
 
 from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
-from edgeret.inputs.opposites import told
+from edgeret_export.reference.inputs.opposites import told
 
 
 @pytest.mark.parametrize(

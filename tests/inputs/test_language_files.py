@@ -19,7 +19,7 @@ from edgeret.inputs import clauses
 from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare, only_asks
 from edgeret.inputs.language import rules_in
 from edgeret.inputs.language_rules import FOLDER, LANGUAGES, content, pairs, read_rules, rules_of
-from edgeret.inputs.opposites import told
+from edgeret_export.reference.inputs.opposites import told
 
 SAID = [
     "mach das Licht in Bad und Flur an, danach ruf bitte Oma an; spiel aber keine Musik",

@@ -8,7 +8,7 @@ from spoken import asked, on_sides
 from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
 from edgeret.inputs.clauses import clause_spans, split_clauses
 from edgeret.inputs.language import rules_in
-from edgeret.inputs.opposites import told
+from edgeret_export.reference.inputs.opposites import told
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeret.inputs.spelling import spelling
 from edgeret.types import SPELLING_BUCKETS
+from edgeret_export.reference.inputs.spelling import spelling
 
 
 def dense(text: str) -> np.ndarray:

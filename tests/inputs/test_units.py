@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeret.inputs.chunks import chunks
-from edgeret.inputs.units import PATTERNS, read
+from edgeret_export.reference.inputs.chunks import chunks
+from edgeret_export.reference.inputs.units import PATTERNS, read
 
 
 def found(text: str, kind: str) -> list[str]:

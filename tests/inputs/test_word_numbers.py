@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeret import kernel
-from edgeret.inputs import word_numbers
-from edgeret.inputs.word_numbers import WordNumbers
 from edgeret.inputs.words import COMMON, words
+from edgeret_export.reference.inputs import word_numbers
+from edgeret_export.reference.inputs.word_numbers import WordNumbers
 from tests.conftest import crowding
 
 PARTS = ["mail", "sendMail", "stopped", "addresses", "press", "cities", "city", "call", "using", "bees", "oxen"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edgeret.inputs.opposites import NOTHING, PAIRS, side_of, told, tool_sides
 from edgeret.types import Tool
+from edgeret_export.reference.inputs.opposites import NOTHING, PAIRS, side_of, told, tool_sides
 
 
 @pytest.mark.parametrize(

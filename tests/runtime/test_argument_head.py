@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from edgeret import BundleError, Call, Tool
 from edgeret.bundle.codec import pack, unpack
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs import argument_features as features
-from edgeret.inputs.chunks import chunks
-from edgeret.runtime.argument_reader import ArgumentReader, reader_of, texts_of, wanted_of
-from edgeret.runtime.argument_role import StoredArguments, load_arguments, pack_arguments
-from edgeret.runtime.arguments import fill
-from edgeret.runtime.spans import Suitor
-from edgeret.scoring import argument_shape as shape
-from edgeret.scoring.argument_head import ArgumentHead, pack_head, unpack_head
-from edgeret.scoring.argument_joining import TUNED
+from edgeret_export.reference.arguments import features as features
+from edgeret_export.reference.arguments.filling import fill
+from edgeret_export.reference.arguments.reader import ArgumentReader, reader_of, texts_of, wanted_of
+from edgeret_export.reference.arguments.role import StoredArguments, load_arguments, pack_arguments
+from edgeret_export.reference.arguments.spans import Suitor
+from edgeret_export.reference.inputs.chunks import chunks
+from edgeret_export.reference.scoring import argument_shape as shape
+from edgeret_export.reference.scoring.argument_head import ArgumentHead, pack_head, unpack_head
+from edgeret_export.reference.scoring.argument_joining import TUNED
 
 DIMENSION = 16
 POOL = {**dict.fromkeys(shape.POOL, 0.0), "rules": 1.0, "head": 0.1, "options": 0.1}

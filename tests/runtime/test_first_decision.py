@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 import edgeret
 from edgeret import Demonstration, Tool, kernel
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs import clauses, spelling
+from edgeret.inputs import clauses
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import Call
 from edgeret_export.reference import evidence
+from edgeret_export.reference.inputs import spelling
 from tests.conftest import WORDS, without_library
 
 pytestmark = pytest.mark.skipif(kernel.LIBRARY is None, reason="the package was built without a C compiler")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edgeret.inputs.chunks import Chunk, chunks, leads_of
-from edgeret.runtime.pointing import is_pointed_at, points
+from edgeret_export.reference.arguments.pointing import is_pointed_at, points
+from edgeret_export.reference.inputs.chunks import Chunk, chunks, leads_of
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from edgeret import Arguments, Call, Tool
 from edgeret.planner.schemas import Check
-from edgeret.runtime.arguments import fill
-from edgeret.runtime.sureness import ASKED, Found, confidence
 from edgeret.types import references
+from edgeret_export.reference.arguments.filling import fill
+from edgeret_export.reference.arguments.sureness import ASKED, Found, confidence
 
 
 @pytest.mark.parametrize(

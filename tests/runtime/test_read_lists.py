@@ -10,7 +10,7 @@ from argument_tools import tool
 
 from edgeret import Call, Tool
 from edgeret.inputs.parameters import parameters
-from edgeret.runtime.arguments import fill
+from edgeret_export.reference.arguments.filling import fill
 
 TITLE = {"type": "string", "description": "Title of the song."}
 SONG = {"type": "object", "properties": {"title": TITLE, "artist": {"type": "string"}}, "required": ["title"]}

@@ -10,7 +10,7 @@ from argument_tools import EMAIL, EVENT, MAIL, NOW, TEXT, tool
 
 import edgeret
 from edgeret import Argument, Arguments, Call, InputError, Runtime
-from edgeret.runtime.arguments import fill
+from edgeret_export.reference.arguments.filling import fill
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeret.scoring.argument_joining import (
+from edgeret_export.fitting.argument_pool import Row, fit_pool
+from edgeret_export.reference.scoring.argument_joining import (
     ABOUT_OPTIONS,
     ABOUT_SPANS,
     CALL,
@@ -15,8 +16,7 @@ from edgeret.scoring.argument_joining import (
     TUNED,
     Joining,
 )
-from edgeret.scoring.argument_shape import POOL
-from edgeret_export.fitting.argument_pool import Row, fit_pool
+from edgeret_export.reference.scoring.argument_shape import POOL
 
 BARE = {**dict.fromkeys(POOL, 0.0), "rules": 0.5, "head": 0.25, "absent optional": -1.0, "no option required": 2.0}
 

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeret.scoring.argument_head import ArgumentHead, LogShares
-from edgeret.scoring.argument_shape import OPTION_FEATURES, PARAMETER_FEATURES, RELATIONS, UNIT_FEATURES, shapes
+from edgeret_export.reference.scoring.argument_head import ArgumentHead, LogShares
+from edgeret_export.reference.scoring.argument_shape import (
+    OPTION_FEATURES,
+    PARAMETER_FEATURES,
+    RELATIONS,
+    UNIT_FEATURES,
+    shapes,
+)
 
 
 def numbers(count: int, start: int) -> NDArray[np.float32]:

@@ -8,9 +8,15 @@ import pytest
 from edgeret.bundle.few_bits import to_bytes
 from edgeret.host import instruction_set
 from edgeret.kernel import INSTRUCTION_SETS, LIBRARY
-from edgeret.scoring.argument_head import ArgumentHead
-from edgeret.scoring.argument_shape import OPTION_FEATURES, PARAMETER_FEATURES, RELATIONS, UNIT_FEATURES, shapes
-from edgeret.scoring.compiled_arguments import CompiledHead, compiled_head
+from edgeret_export.reference.scoring.argument_head import ArgumentHead
+from edgeret_export.reference.scoring.argument_shape import (
+    OPTION_FEATURES,
+    PARAMETER_FEATURES,
+    RELATIONS,
+    UNIT_FEATURES,
+    shapes,
+)
+from edgeret_export.reference.scoring.compiled_arguments import CompiledHead, compiled_head
 
 DIMENSION = 48
 HERE = instruction_set()

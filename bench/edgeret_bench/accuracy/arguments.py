@@ -115,7 +115,7 @@ def _ours(task: Task, tool: str, _: datetime | None) -> Arguments:
 
 
 def _rules(runtime: Runtime) -> Reader:
-    from edgeret.runtime.arguments import fill
+    from edgeret_export.reference.arguments.filling import fill
 
     return lambda task, tool, now: fill(runtime.tools[tool], task.query, task.calls, runtime.tools, now)
 

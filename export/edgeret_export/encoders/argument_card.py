@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from edgeret.bundle.codec import pack, unpack
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
-from edgeret.runtime.argument_role import pool_of, stored_pool, weights_of
-from edgeret.scoring.argument_head import pack_head, unpack_head
-from edgeret.scoring.argument_shape import TRAITS
 from edgeret_export.encoders.export import encoder_of
 from edgeret_export.encoders.pretrained import made_for
+from edgeret_export.reference.arguments.role import pool_of, stored_pool, weights_of
+from edgeret_export.reference.scoring.argument_head import pack_head, unpack_head
+from edgeret_export.reference.scoring.argument_shape import TRAITS
 from edgeret_export.sources.cards import Card, cards_folder
 
 FOLDER, SUFFIX = "arguments", ".msgpack"
@@ -26,7 +26,7 @@ FOLDER, SUFFIX = "arguments", ".msgpack"
 
 @dataclass(frozen=True, slots=True)
 class ArgumentCard:
-    """A head as it is shipped: its arrays (see `edgeret.scoring.argument_shape`), what joins it with the rules, and
+    """A head as it is shipped: its arrays (see `reference.scoring.argument_shape`), what joins it with the rules, and
     what it tells of itself: the encoder it was `made_for`, recipe, sets and figures."""
 
     told: Mapping[str, Any]

@@ -26,15 +26,16 @@ from edgeret.host import instruction_set
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.shards import KEY_BYTES, Shards
 from edgeret_export.places import HERE, Place
+from edgeret_export.reference import evidence
 from edgeret_export.reference.evidence import passages
 from edgeret_export.reference.scoring.passages import Passages
 from edgeret_export.sources.fetch import cache_folder
 
 _SOURCES = (
-    *("encoders/*.py", "kernel/*", "runtime/evidence.py"),
+    *("encoders/*.py", "kernel/*"),
     *("inputs/clauses.py", "inputs/language*.py", "inputs/languages/*"),
 )
-"""What vectors depend on beside the model: with any change to these files nothing that was kept is used."""
+"""What vectors depend on beside the model and `reference.evidence`: with any change to these nothing kept is used."""
 _LIBRARIES = ("onnxruntime", "tokenizers", "numpy")
 
 Arrays = tuple[NDArray[np.float32], ...]
@@ -135,6 +136,7 @@ def _identity(exported: ExportedEncoder, engine: str) -> str:
     here = Path(edgeret.__file__).parent
     # Python keeps a folder of what it compiled beside them.
     sources = [file for name in _SOURCES for file in sorted(here.glob(name)) if file.is_file()]
+    sources.append(Path(evidence.__file__))
     parts = [
         *(hashlib.sha256(data).hexdigest() for data in (exported.model, exported.tokenizer)),
         exported.spec.to_dict(),

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery, Encoder
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.runtime.argument_reader import ArgumentReader, texts_of, wanted_of
-from edgeret.runtime.argument_role import Counts, StoredArguments
-from edgeret.scoring.argument_head import ArgumentHead
-from edgeret.scoring.argument_joining import TUNED
 from edgeret.types import Tool, references
 from edgeret_export.fitting.argument_cases import Case, cases
 from edgeret_export.fitting.argument_network import Network, batch, hide, loss
 from edgeret_export.fitting.argument_pool import Judged, fit_pool, fit_traits, judge, rows_of, steps_of, summed
+from edgeret_export.reference.arguments.reader import ArgumentReader, texts_of, wanted_of
+from edgeret_export.reference.arguments.role import Counts, StoredArguments
+from edgeret_export.reference.scoring.argument_head import ArgumentHead
+from edgeret_export.reference.scoring.argument_joining import TUNED
 
 Arrays = Mapping[str, NDArray[np.float32]]
 SIZE, DECAY, PEAK = 48, 0.02, 6e-4

@@ -1,5 +1,5 @@
-"""The head for arguments as a network that is fitted: `edgeret.scoring.argument_head` computes the same. Knows nothing
-of calls and of files."""
+"""The head for arguments as a network that is fitted: `reference.scoring.argument_head` computes the same.
+Knows nothing of calls and of files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from edgeret.scoring.argument_shape import (
+from edgeret_export.fitting.argument_cases import Case
+from edgeret_export.reference.scoring.argument_shape import (
     BEFORE,
     CHUNK_KINDS,
     HEADS,
@@ -25,7 +26,6 @@ from edgeret.scoring.argument_shape import (
     UNIT_FEATURES,
     WIDTH,
 )
-from edgeret_export.fitting.argument_cases import Case
 
 _NO = -1e4
 

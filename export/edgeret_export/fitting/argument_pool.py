@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.argument_features import options
-from edgeret.runtime.argument_pool import option_answers, span_answers, told
-from edgeret.runtime.argument_reader import ArgumentReader
-from edgeret.runtime.arguments import Filling
-from edgeret.runtime.choices import same_option
-from edgeret.runtime.sureness import traits
-from edgeret.scoring.argument_joining import NAMES, OPTION, OPTION_CONTEXT, SPAN, SPAN_CONTEXT
-from edgeret.scoring.argument_shape import POOL, TRAITS
 from edgeret.types import Call, Tool, references
 from edgeret_export.fitting.argument_cases import values_of
 from edgeret_export.fitting.compared import comparable, same
+from edgeret_export.reference.arguments.choices import same_option
+from edgeret_export.reference.arguments.features import options
+from edgeret_export.reference.arguments.filling import Filling
+from edgeret_export.reference.arguments.pool import option_answers, span_answers, told
+from edgeret_export.reference.arguments.reader import ArgumentReader
+from edgeret_export.reference.arguments.sureness import traits
+from edgeret_export.reference.scoring.argument_joining import NAMES, OPTION, OPTION_CONTEXT, SPAN, SPAN_CONTEXT
+from edgeret_export.reference.scoring.argument_shape import POOL, TRAITS
 
 Step = tuple[Tool, str, Sequence[Call], Call]
 """A call of a tool, with the request's words and the calls before it."""

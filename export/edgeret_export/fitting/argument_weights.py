@@ -19,16 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.chunks import chunks
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.parameters import parameters
 from edgeret.inputs.tools import read_tools
-from edgeret.runtime.arguments import found_in
-from edgeret.runtime.spans import Suitor, absent_signs
-from edgeret.runtime.sureness import traits
-from edgeret.scoring.argument_shape import TRAITS
 from edgeret.types import Tool, references
 from edgeret_export.fitting.compared import comparable, same
+from edgeret_export.reference.arguments.filling import found_in
+from edgeret_export.reference.arguments.spans import Suitor, absent_signs
+from edgeret_export.reference.arguments.sureness import traits
+from edgeret_export.reference.inputs.chunks import chunks
+from edgeret_export.reference.scoring.argument_shape import TRAITS
 
 L2, STEPS = 3.0, 300
 """The weight of all squares, and steps of the fit: it is convex but for choices with several right chunks."""

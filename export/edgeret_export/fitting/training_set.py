@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import plain
-from edgeret.inputs.spelling import spelling
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS, Tool
 from edgeret_export.fitting.decisions import Decisions, number_decisions
 from edgeret_export.fitting.kinds import leave_kinds_out
 from edgeret_export.fitting.sample import sample_plans
 from edgeret_export.reference.evidence import evidence
+from edgeret_export.reference.inputs.spelling import spelling
 from edgeret_export.reference.lexicon import Lexicon, tool_flow, tool_words
 from edgeret_export.reference.scoring.examples import Examples
 from edgeret_export.reference.scoring.passages import Passages

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.runtime.argument_reader import reader_of
-from edgeret.runtime.arguments import fill
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
@@ -20,6 +18,8 @@ from edgeret.runtime.mixed import mixed
 from edgeret.runtime.options import DecideOptions
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Arguments, Candidate, Decision, Hit, Tool
+from edgeret_export.reference.arguments.filling import fill
+from edgeret_export.reference.arguments.reader import reader_of
 from edgeret_export.reference.follow_up import FollowUp
 from edgeret_export.reference.request import Request
 

@@ -28,12 +28,12 @@ from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.records import dataclass
-from edgeret.runtime.argument_role import StoredArguments, load_arguments
 from edgeret.runtime.beside import Beside, load_planner
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.process import check_process, checked
 from edgeret.runtime.tool_set import load_tools
 from edgeret.types import END, Stage, Tool
+from edgeret_export.reference.arguments.role import StoredArguments, load_arguments
 from edgeret_export.reference.scoring.calibration import Calibration, load_calibration
 from edgeret_export.reference.scoring.cascade import Thresholds
 from edgeret_export.reference.scoring.episodes import Episodes, load_memory

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.inputs.asking import only_asks
-from edgeret.inputs.changing import changes
 from edgeret.inputs.language_rules import Rules
-from edgeret.inputs.opposites import tool_sides
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.values import values_taken
-from edgeret.inputs.word_numbers import WordNumbers
 from edgeret.inputs.words import forms, words
 from edgeret.kernel import LIBRARY
 from edgeret.types import Tool
+from edgeret_export.reference.inputs.changing import changes
+from edgeret_export.reference.inputs.opposites import tool_sides
+from edgeret_export.reference.inputs.word_numbers import WordNumbers
 from edgeret_export.reference.opposites import Opposites
 from edgeret_export.reference.scoring.compiled_many import MOST_FOUND, CompiledPostings
 from edgeret_export.reference.scoring.compiled_query import CompiledWords

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.inputs.language_rules import Rules
-from edgeret.inputs.opposites import NOTHING, PAIRS, side_of, told
 from edgeret.inputs.words import stem
+from edgeret_export.reference.inputs.opposites import NOTHING, PAIRS, side_of, told
 from edgeret_export.reference.word_table import ToolWords
 
 _SPEAKING_WORDS = "message text sms email mail chat notify announce tell send remind reminder reply"

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
 from edgeret.errors import InputError
-from edgeret.inputs.spelling import spelling
 from edgeret.quoting import quoted
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
@@ -27,6 +26,7 @@ from edgeret_export.reference.again import Again
 from edgeret_export.reference.arranged import Arranged
 from edgeret_export.reference.evidence import evidence, part_of
 from edgeret_export.reference.fits import Fits
+from edgeret_export.reference.inputs.spelling import spelling
 from edgeret_export.reference.known import Known
 from edgeret_export.reference.learned_then import LearnedThen
 from edgeret_export.reference.scoring.calibration import Map

@@ -35,8 +35,8 @@ class Remembered(Moment):
         try:
             return self._arguments
         except AttributeError:
-            from edgeret.runtime.argument_reader import reader_of
-            from edgeret.runtime.arguments import fill
+            from edgeret_export.reference.arguments.filling import fill
+            from edgeret_export.reference.arguments.reader import reader_of
 
             tools, held = self.tools, self.scorer.components
             read = reader_of(held.arguments)

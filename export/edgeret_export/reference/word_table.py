@@ -16,9 +16,9 @@ from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get_strings
-from edgeret.inputs.opposites import Sides
 from edgeret.inputs.tools import MAX_DESCRIPTION_CHARS
 from edgeret.records import dataclass
+from edgeret_export.reference.inputs.opposites import Sides
 
 FIELDS = ("name", "text", "parameters")
 """What words are counted in: the name; name and description; name and names of parameters."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgeret.inputs.chunks import Chunk
-from edgeret.inputs.units import Unit
+from edgeret_export.reference.inputs.chunks import Chunk
+from edgeret_export.reference.inputs.units import Unit
 
 _BEFORE = frozenset(("that", "this", "these", "those", "same"))
 """What stands in front of what it points at."""

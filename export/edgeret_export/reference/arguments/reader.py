@@ -12,7 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery, Encoder
-from edgeret.inputs.argument_features import (
+from edgeret.inputs.parameters import Parameter, Same, parameters
+from edgeret.types import Call, Tool
+from edgeret_export.reference.arguments.choices import Chosen
+from edgeret_export.reference.arguments.features import (
     MOST_UNITS_READ,
     OPTION_FEATURES,
     function_text,
@@ -26,16 +29,13 @@ from edgeret.inputs.argument_features import (
     request_features,
     unit_features,
 )
-from edgeret.inputs.chunks import Chunks
-from edgeret.inputs.parameters import Parameter, Same, parameters
-from edgeret.runtime.argument_role import StoredArguments, text_key
-from edgeret.runtime.choices import Chosen
-from edgeret.runtime.said_before import earlier_values
-from edgeret.runtime.spans import Suitor
-from edgeret.scoring.argument_head import ArgumentHead, Asked, LogShares
-from edgeret.scoring.argument_joining import Joining
-from edgeret.scoring.argument_shape import LONGEST
-from edgeret.types import Call, Tool
+from edgeret_export.reference.arguments.role import StoredArguments, text_key
+from edgeret_export.reference.arguments.said_before import earlier_values
+from edgeret_export.reference.arguments.spans import Suitor
+from edgeret_export.reference.inputs.chunks import Chunks
+from edgeret_export.reference.scoring.argument_head import ArgumentHead, Asked, LogShares
+from edgeret_export.reference.scoring.argument_joining import Joining
+from edgeret_export.reference.scoring.argument_shape import LONGEST
 
 MOST_ASKED = 64
 """Parameters of a tool that the head is asked about, those that it must have first."""
@@ -69,7 +69,7 @@ def said_in(found: Chunks, encoded: EncodedQuery) -> Said:
 
 
 class Features(NamedTuple):
-    """What the head is told of one call beside vectors (see `edgeret.inputs.argument_features`)."""
+    """What the head is told of one call beside vectors (see `edgeret_export.reference.arguments.features`)."""
 
     units: NDArray[np.float32]
     relations: NDArray[np.float32]

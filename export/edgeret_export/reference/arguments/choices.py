@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgeret.inputs.chunks import Chunks
 from edgeret.inputs.measures import MONEY, UNITS
 from edgeret.inputs.parameters import MOST_CHOICES, Parameter
-from edgeret.inputs.value_forms import MISSING, fits, listed
 from edgeret.inputs.words import words
-from edgeret.runtime.spans import Suitor
-from edgeret.runtime.sureness import Found
+from edgeret_export.reference.arguments.spans import Suitor
+from edgeret_export.reference.arguments.sureness import Found
+from edgeret_export.reference.inputs.chunks import Chunks
+from edgeret_export.reference.inputs.value_forms import MISSING, fits, listed
 
 MOST_ALTERNATIVES = 3
 _SWITCHES = frozenset(("on", "enabled", "enable", "active", "activate", "allowed", "allow", "state", "power"))

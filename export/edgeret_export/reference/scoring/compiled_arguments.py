@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edgeret.host import instruction_set
 from edgeret.kernel import COUNT, DOUBLE, INSTRUCTION_SETS, LIBRARY, POINTER, address, layout
-from edgeret.scoring.argument_shape import LAYERS, LONGEST
+from edgeret_export.reference.scoring.argument_shape import LAYERS, LONGEST
 
 Rows = NDArray[Any]
 _PRODUCT = layout(  # these as in transformer.h

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from edgeret.inputs.clauses import clause_spans
 from edgeret.inputs.language import rules_in
-from edgeret.inputs.units import PATTERNS, Reading, Unit, read
 from edgeret.inputs.words import COMMON, words
+from edgeret_export.reference.inputs.units import PATTERNS, Reading, Unit, read
 
 MOST_CHUNKS = 400  # of a request
 _PREPOSITION_WORDS = (

@@ -10,19 +10,19 @@ from datetime import datetime
 from typing import Any
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs.argument_features import options
-from edgeret.inputs.chunks import Chunk, Chunks, chunks
 from edgeret.inputs.parameters import APART, Parameter, Same, counted, parameters
-from edgeret.inputs.value_forms import MISSING, listed
-from edgeret.runtime.argument_pool import known_of, option_shares, pooled, told
-from edgeret.runtime.argument_reader import ArgumentReader
-from edgeret.runtime.choices import MOST_ALTERNATIVES, Chosen, same_option, takes
-from edgeret.runtime.outputs import Output, outputs
-from edgeret.runtime.results import value_of
-from edgeret.runtime.spans import PLAIN, Fit, Suitor, about, overlaps, shares
-from edgeret.runtime.sureness import ASKED, Found, confidence
-from edgeret.scoring.argument_head import LogShares
 from edgeret.types import REFERENCE, Argument, Arguments, Call, Tool, references
+from edgeret_export.reference.arguments.choices import MOST_ALTERNATIVES, Chosen, same_option, takes
+from edgeret_export.reference.arguments.features import options
+from edgeret_export.reference.arguments.outputs import Output, outputs
+from edgeret_export.reference.arguments.pool import known_of, option_shares, pooled, told
+from edgeret_export.reference.arguments.reader import ArgumentReader
+from edgeret_export.reference.arguments.results import value_of
+from edgeret_export.reference.arguments.spans import PLAIN, Fit, Suitor, about, overlaps, shares
+from edgeret_export.reference.arguments.sureness import ASKED, Found, confidence
+from edgeret_export.reference.inputs.chunks import Chunk, Chunks, chunks
+from edgeret_export.reference.inputs.value_forms import MISSING, listed
+from edgeret_export.reference.scoring.argument_head import LogShares
 
 MOST_READ = 64
 """Parameters of a tool, those that it must have first; nobody says more in one request."""

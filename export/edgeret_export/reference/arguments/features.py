@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.chunks import Chunk, Chunks
 from edgeret.inputs.parameters import Parameter
 from edgeret.inputs.tool_text import name_in_words
-from edgeret.inputs.units import PATTERNS
 from edgeret.inputs.words import COMMON, words
 from edgeret.types import Tool
+from edgeret_export.reference.inputs.chunks import Chunk, Chunks
+from edgeret_export.reference.inputs.units import PATTERNS
 
 KINDS = (
     *("email", "url", "phone", "id", "path", "duration", "when", "text", "place", "person", "number", "boolean"),

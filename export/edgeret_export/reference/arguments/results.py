@@ -10,9 +10,9 @@ from typing import Any
 from edgeret.inputs.needs import facts_of
 from edgeret.inputs.parameters import Parameter
 from edgeret.inputs.tool_text import name_in_words
-from edgeret.inputs.value_forms import MISSING, fits
 from edgeret.inputs.words import words
 from edgeret.types import Call, Tool, references
+from edgeret_export.reference.inputs.value_forms import MISSING, fits
 
 MOST_FIELDS, MOST_DEPTH, MOST_CHARS = 400, 3, 20_000
 """Of a result that are looked at; a text of more characters is no JSON that anybody means."""

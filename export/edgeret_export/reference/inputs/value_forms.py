@@ -12,12 +12,12 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
 
-from edgeret.inputs.date_forms import DATE_TIME, TIME, as_named, moment, named_form, shown_form
-from edgeret.inputs.dates import day_of
 from edgeret.inputs.measures import UNITS
 from edgeret.inputs.numerals import SCALES, numeral
 from edgeret.inputs.parameters import Parameter, plain
 from edgeret.types import REFERENCE
+from edgeret_export.reference.inputs.date_forms import DATE_TIME, TIME, as_named, moment, named_form, shown_form
+from edgeret_export.reference.inputs.dates import day_of
 
 
 class _Missing:

@@ -18,9 +18,9 @@ from edgeret.bundle.reader import Bundle
 from edgeret.encoders.base import Encoder
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
-from edgeret.scoring.argument_head import ArgumentHead, pack_head, unpack_head
-from edgeret.scoring.argument_joining import NAMES, TUNED
-from edgeret.scoring.argument_shape import POOL, TRAITS
+from edgeret_export.reference.scoring.argument_head import ArgumentHead, pack_head, unpack_head
+from edgeret_export.reference.scoring.argument_joining import NAMES, TUNED
+from edgeret_export.reference.scoring.argument_shape import POOL, TRAITS
 
 Counts = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """By tool and parameter, and by the tool that gave it: in how many demonstrations an output of that tool was there and

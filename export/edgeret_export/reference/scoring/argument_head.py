@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
 from edgeret.errors import BundleError
-from edgeret.scoring.argument_shape import BEFORE, HEADS, LAYERS, LONGEST, RELATIONS, WIDTH, shapes
-from edgeret.scoring.compiled_arguments import CompiledHead, compiled_head
+from edgeret_export.reference.scoring.argument_shape import BEFORE, HEADS, LAYERS, LONGEST, RELATIONS, WIDTH, shapes
+from edgeret_export.reference.scoring.compiled_arguments import CompiledHead, compiled_head
 
 Rows = NDArray[Any]
 _NO = np.float32(-1e4)

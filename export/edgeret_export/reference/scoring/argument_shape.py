@@ -10,7 +10,7 @@ LONGEST = 24
 BEFORE = 3
 """Units in front of a beginning and behind an end whose words count."""
 UNIT_FEATURES, PARAMETER_FEATURES, OPTION_FEATURES, RELATIONS, CHUNK_KINDS = 65, 24, 4, 3, 25
-"""What `edgeret.inputs.argument_features` tells of units, parameters, options and of both; and kinds of chunks."""
+"""What `reference.arguments.features` tells of units, parameters, options and of both; and kinds of chunks."""
 SMALL = LONGEST + CHUNK_KINDS + 3
 """Numbers of a parameter: of each length, of each kind of chunk, of true and of false, and "nobody said it"."""
 

@@ -1,1 +1,0 @@
-"""Arrays to probabilities. Knows nothing of text, of language models, and of files beyond their own role."""
