@@ -22,7 +22,7 @@ from learned_states import plan, state
 
 import edgeret
 from edgeret.bundle.overlay_file import overlay_path
-from edgeret.runtime import core_learned
+from edgeret.runtime import learned as learned_module
 from edgeret.runtime.options import Profile
 from edgeret.types import Tool
 from edgeret_export.recipe import Recipe
@@ -70,7 +70,7 @@ def _words(number: int, count: int) -> str:
 
 def write(bundle: Path) -> None:
     """Goes on until it is killed; a byte to stdout acknowledges an operation, and one that the bundle is loaded."""
-    core_learned.UNFOLDED = learning.UNFOLDED = UNFOLDED
+    learned_module.UNFOLDED = learning.UNFOLDED = UNFOLDED
     runtime, number = edgeret.load(bundle, overlay=True, threads=1), 0
     while True:
         sys.stdout.buffer.write(b".")
@@ -107,8 +107,8 @@ def kill_at_random(folder: Path, kills: int, seed: int, profile: Profile = "full
 
 def judge(bundle: Path, witness: Path, acknowledged: int) -> str | None:
     """What is wrong after so many acknowledged operations, or None."""
-    before = core_learned.UNFOLDED
-    core_learned.UNFOLDED = learning.UNFOLDED = UNFOLDED
+    before = learned_module.UNFOLDED
+    learned_module.UNFOLDED = learning.UNFOLDED = UNFOLDED
     overlay_path(witness).unlink(missing_ok=True)
     right = edgeret.load(witness, overlay=True, threads=1)
     try:
@@ -125,7 +125,7 @@ def judge(bundle: Path, witness: Path, acknowledged: int) -> str | None:
         return f"after {acknowledged} operations: {type(error).__name__}: {error}"
     finally:
         right.close()
-        core_learned.UNFOLDED = learning.UNFOLDED = before
+        learned_module.UNFOLDED = learning.UNFOLDED = before
     left = [file.name for file in bundle.parent.iterdir() if "partial" in file.name]
     return f"after {acknowledged} operations: left behind {left}" if left else None
 

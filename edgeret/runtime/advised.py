@@ -16,18 +16,18 @@ from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import rerank
 from edgeret.planner.turn import BusyError
 from edgeret.runtime.advice import prompt, put_first, unasked
-from edgeret.runtime.by_core import CoreRequest, why
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.reasons import NONE_FITS
+from edgeret.runtime.request import Request, why
 from edgeret.types import END, Candidate, Decision, Degraded, Usage
 
 if TYPE_CHECKING:
     from edgeret.planner.model import Planner
 
 
-class AdvisedRequest(CoreRequest):
+class AdvisedRequest(Request):
     """A request that a planner is asked about, too. Not shared between threads."""
 
     __slots__ = ()
@@ -39,7 +39,7 @@ class AdvisedRequest(CoreRequest):
         return (_by_planner if options.policy == "planner" else _advised)(self, history, options)
 
 
-def _advised(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
+def _advised(request: Request, history: History, options: DecideOptions) -> Decision:
     """The library's decision, with the planner's advice where it is unsure."""
     loaded, coverage, step = request.loaded, options.prompt.coverage, request.step(options)
     planner, reranking = loaded.planner, loaded.reranking
@@ -79,7 +79,7 @@ def _advised(request: CoreRequest, history: History, options: DecideOptions) -> 
     return _timed(found, perf_counter() - started)
 
 
-def _by_planner(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
+def _by_planner(request: Request, history: History, options: DecideOptions) -> Decision:
     """The planner's word alone, among the mask (hard) or all candidates."""
     loaded, masking, coverage = request.loaded, options.prompt.masking, options.prompt.coverage
     step = request.step(options, own=True)
@@ -140,7 +140,7 @@ def _late(options: DecideOptions, why: str) -> PlannerError:
 
 
 def _taken(
-    request: CoreRequest,
+    request: Request,
     plain: Decision,
     candidates: Sequence[Candidate],
     history: History,

@@ -32,10 +32,10 @@ from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.beside import Beside, load_beside
-from edgeret.runtime.core_encoder import CoreEncoder
-from edgeret.runtime.core_learned import CoreLearned
-from edgeret.runtime.core_tools import CoreTools, written
+from edgeret.runtime.learned import Learned
+from edgeret.runtime.model_tools import ModelTools, written
 from edgeret.runtime.options import LoadOptions
+from edgeret.runtime.own_encoder import OwnEncoder
 from edgeret.runtime.process import check_process, checked
 from edgeret.runtime.tool_checks import check_change, unlike
 from edgeret.types import END, Tool
@@ -49,7 +49,7 @@ class Loaded:
     """A bundle, for a runtime and its tasks. Thread-safe."""
 
     request: Any = None
-    """What makes a `CoreRequest` of a question; where it is None, the library does."""
+    """What makes a `Request` of a question; where it is None, the library does."""
     finder: Any = None
     """And what ranks tools for a search, `edgeret.strategies.base.Finder`."""
 
@@ -59,7 +59,7 @@ class Loaded:
         options: LoadOptions,
         core: Model,
         beside: Beside,
-        learned: CoreLearned | None = None,
+        learned: Learned | None = None,
     ) -> None:
         """A bundle that is `kept` open, with the `options` that it was loaded with, the `core` that decides, and what
         Python runs `beside` it."""
@@ -88,12 +88,12 @@ class Loaded:
         return manifest if part is None else part.manifest
 
     @property
-    def learned(self) -> CoreLearned:
+    def learned(self) -> Learned:
         """What was learned; shared by all generations of tools."""
         if self._learned is None:
             with self._lock:
                 if self._learned is None:
-                    made = CoreLearned(self.core)
+                    made = Learned(self.core)
                     made.observers = self._observers
                     self._learned = made
         return self._learned
@@ -103,7 +103,7 @@ class Loaded:
         """Whether any plan is stored."""
         return self._learned is not None and self._learned.count > 0
 
-    def sharing(self, learned: CoreLearned) -> Loaded:
+    def sharing(self, learned: Learned) -> Loaded:
         """The same, with what was learned elsewhere."""
         other = Loaded(self._kept, self.options, self.core, self.beside, learned)
         other.whole, other.alone, other.tools = self.whole, self.alone, self.tools
@@ -114,7 +114,7 @@ class Loaded:
         what was learned is shared. Raises InputError."""
         check_change(self.tools, add, remove, substitute)
         model = self.core.with_tools(written(add), list(remove), written(substitute))
-        assert isinstance(self.tools, CoreTools)
+        assert isinstance(self.tools, ModelTools)
         known = {name: tool for name, tool in self.tools.known().items() if name not in remove}
         known.update((tool.name, tool) for tool in (*add, *substitute))
         return self._with_model(model, known, self.alone, self.learned)
@@ -128,7 +128,7 @@ class Loaded:
 
     def going_on(self, overlay: Path, key: bytes | None) -> Loaded:
         """The same with the tools that an overlay holds, and with what was learned. Raises OverlayError."""
-        learned = CoreLearned(self.core, overlay, key)
+        learned = Learned(self.core, overlay, key)
         model = learned.learner.model()
         same = self.core.handle.value == model.handle.value
         found = self.sharing(learned) if same else self._with_model(model, {}, self.alone, learned)
@@ -148,10 +148,10 @@ class Loaded:
             task.call(call.tool)
         self.learned.learn(task, "demonstration", keep_words)
 
-    def _with_model(self, model: Model, known: Mapping[str, Tool], alone: bool, learned: CoreLearned | None) -> Loaded:
+    def _with_model(self, model: Model, known: Mapping[str, Tool], alone: bool, learned: Learned | None) -> Loaded:
         other = Loaded(self._kept, self.options, model, self.beside, learned)
         other.whole, other.alone = self.whole or self, alone
-        other.tools = CoreTools(model, str(self.path), known)
+        other.tools = ModelTools(model, str(self.path), known)
         return other
 
     @property
@@ -170,7 +170,7 @@ class Loaded:
     @cached_property
     def tools(self) -> Mapping[str, Tool]:
         """The tools by name, in the index's order."""
-        return CoreTools(self.core, str(self.path))
+        return ModelTools(self.core, str(self.path))
 
     @property
     def planner(self) -> LazyPlanner:
@@ -195,7 +195,7 @@ class Loaded:
     @cached_property
     def spec(self) -> EncoderSpec:
         """Of what reads texts."""
-        return self.core_encoder.spec if self.runs_beside is None else self.runs_beside.spec
+        return self.own_encoder.spec if self.runs_beside is None else self.runs_beside.spec
 
     @property
     def encoder(self) -> EncoderInfo:
@@ -239,7 +239,7 @@ class Loaded:
     def numbers_of(self, tools: Collection[str]) -> NDArray[np.uint32]:
         """The library's numbers of tools."""
         held = self.tools
-        assert isinstance(held, CoreTools)
+        assert isinstance(held, ModelTools)
         return np.array([held.numbers[name] for name in tools], np.uint32)
 
     @property
@@ -286,11 +286,11 @@ class Loaded:
         return checked(query, self.languages, self.path)
 
     @cached_property
-    def core_encoder(self) -> CoreEncoder:
+    def own_encoder(self) -> OwnEncoder:
         """The library's encoder."""
         where = f"{self.path} ({roles.INFO_ENCODER})"
         told = get(self.manifest.info, roles.INFO_ENCODER, dict, where)
-        return CoreEncoder(self.core, EncoderSpec.from_dict(get(told, "spec", dict, where), where))
+        return OwnEncoder(self.core, EncoderSpec.from_dict(get(told, "spec", dict, where), where))
 
 
 def load_bundle(path: str | Path, options: LoadOptions) -> Loaded:

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import plain
-from edgeret.runtime.core_learned import Elsewhere, Key
+from edgeret.runtime.learned import Elsewhere, Key
 from edgeret.runtime.learned_plan import LearnedPlan
 from edgeret.runtime.loaded import Loaded, load_bundle
 from edgeret.runtime.options import Profile

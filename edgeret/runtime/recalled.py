@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from edgeret.core.filled import arguments as arguments_of
 from edgeret.core.model import Task
 from edgeret.core.step import Step
-from edgeret.runtime.core_learned import Known
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
+from edgeret.runtime.learned import Known
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.ranking import ranked

@@ -11,12 +11,12 @@ from edgeret.core.explained import Explained
 from edgeret.core.learner import Learner
 from edgeret.core.model import Model, Task
 from edgeret.core.step import Step
-from edgeret.runtime.core_learned import Known
-from edgeret.runtime.core_remedies import Trial
 from edgeret.runtime.handed import needed, replay
 from edgeret.runtime.history import History
+from edgeret.runtime.learned import Known
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
+from edgeret.runtime.remedies import Trial
 from edgeret.types import END, Candidate, Remedy, Tool
 
 if TYPE_CHECKING:

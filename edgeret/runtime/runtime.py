@@ -33,7 +33,7 @@ from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
 
 if TYPE_CHECKING:
     from edgeret.planner.answers import Answerer
-    from edgeret.runtime.core_learned import CoreLearned
+    from edgeret.runtime.learned import Learned
     from edgeret.runtime.understood import Understood
     from edgeret.strategies.base import Found
     from edgeret.strategies.routing import Route
@@ -44,7 +44,7 @@ class Runtime(Observed):
 
     __slots__ = ("_loaded", "_tools")
 
-    def __init__(self, loaded: Loaded, learned: CoreLearned | None = None) -> None:
+    def __init__(self, loaded: Loaded, learned: Learned | None = None) -> None:
         """Use `edgeret.load`. Without `learned` nothing was learned yet, and what is learned is kept in memory."""
         self._loaded = loaded if learned is None else loaded.sharing(learned)
         self._tools = ToolView(self._loaded.tools)
@@ -114,7 +114,7 @@ class Runtime(Observed):
         return Conversation(self._loaded, tools, saved)
 
     @property
-    def learned(self) -> CoreLearned:
+    def learned(self) -> Learned:
         """What was learned on this device: its plans, size and status. Shared with `with_tools`' generations."""
         return self._loaded.learned
 

@@ -12,9 +12,9 @@ from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.planner.answers import Answerer
 from edgeret.planner.lazy import LazyAnswerer
 from edgeret.quoting import quoted
-from edgeret.runtime.core_finder import CoreFinder
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.needs import with_needed
+from edgeret.runtime.tool_finder import ToolFinder
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Finder, Found, Search, Strategy, run, together
@@ -91,7 +91,7 @@ def finder_of(loaded: Loaded, task: Task | None = None) -> Finder:
     if loaded.finder is not None:
         found: Finder = loaded.finder()
         return found
-    return CoreFinder(loaded.core, loaded.candidates, loaded.learned.learner, task)
+    return ToolFinder(loaded.core, loaded.candidates, loaded.learned.learner, task)
 
 
 def _routed(route: Route, known: Strategy) -> Strategy:

@@ -16,7 +16,6 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import MAX_CALLS
 from edgeret.planner.chat import Prompt
 from edgeret.planner.prompts import Masking
-from edgeret.runtime.by_core import CoreRequest
 from edgeret.runtime.history import History, check_arguments, check_clock, check_reason, check_result
 from edgeret.runtime.learn_report import LearnReport
 from edgeret.runtime.learned_plan import Origin
@@ -31,6 +30,7 @@ from edgeret.runtime.options import (
     check_count,
     checked_before,
 )
+from edgeret.runtime.request import Request
 from edgeret.runtime.saved import checked_name, find_tool, save
 from edgeret.types import Arguments, Call, Candidate, Decision, Failure, Hit, Usage
 from edgeret.usage.observer import Seen
@@ -44,10 +44,10 @@ SURE = 0.9
 _NUMBERS = itertools.count(1)
 
 
-def requests_of(loaded: Loaded) -> type[CoreRequest]:
+def requests_of(loaded: Loaded) -> type[Request]:
     """How a bundle's requests are decided: with its planner, if it has one."""
     if not loaded.planner.exists:
-        return CoreRequest
+        return Request
     from edgeret.runtime.advised import AdvisedRequest
 
     return AdvisedRequest
@@ -74,7 +74,7 @@ class Task:
         self._given_after, self._number = -1, next(_NUMBERS)
         self.assumed = False
         """Whether its calls are those of a plan, which nobody made and nobody judged."""
-        self._request: CoreRequest = (loaded.request or requests_of(loaded))(loaded, query, history, tools, earlier)
+        self._request: Request = (loaded.request or requests_of(loaded))(loaded, query, history, tools, earlier)
 
     @property
     def query(self) -> str:
@@ -82,7 +82,7 @@ class Task:
         return self._query
 
     @property
-    def asked(self) -> CoreRequest:
+    def asked(self) -> Request:
         """The query as what decides has it."""
         return self._request
 

@@ -79,7 +79,7 @@ def _near(loaded: Loaded, text: str) -> tuple[NearExample, ...]:
 
 def _asked(loaded: Loaded, text: str) -> NDArray[np.float32]:
     """Unit vectors of the whole text and of its clauses, float32 (1 + clauses, dimension)."""
-    encoded, rules = loaded.core_encoder.encode_query(text), rules_in(text)
+    encoded, rules = loaded.own_encoder.encode_query(text), rules_in(text)
     spans = clause_spans(text, parts(text, rules).least, rules)[:MOST_CLAUSES]
     inside = [(encoded.spans[:, 0] >= begin) & (encoded.spans[:, 1] <= end) for begin, end in spans]
     means = [encoded.tokens[here].mean(axis=0) for here in inside if here.any()]

@@ -14,7 +14,7 @@ import pytest
 from edgeret import Argument, Arguments, Call
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
-from edgeret.runtime.by_core import CoreRequest
+from edgeret.runtime.request import Request
 from edgeret_bench.accuracy.judging import MOST_POINTS, ReadCall, as_bfcl, curve, summary
 from edgeret_bench.answers import read_answers
 from edgeret_bench.cli import main
@@ -52,7 +52,7 @@ def test_shares_worked_out_by_hand(
         return Arguments(told.get(query, {}), {})
 
     monkeypatch.setattr("edgeret_export.reference.arguments.filling.fill", fill)
-    monkeypatch.setattr(CoreRequest, "arguments", lambda self, tool, *_: fill(tool, self.shown))
+    monkeypatch.setattr(Request, "arguments", lambda self, tool, *_: fill(tool, self.shown))
     assert main(["arguments", str(tiny), "--demos", demos, "--threads", "1", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["kind"], list(result)[-len(KEYS) :]) == ("arguments", KEYS)

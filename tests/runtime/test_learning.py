@@ -16,7 +16,7 @@ import edgeret
 from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, OverlayError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.runtime import core_learned
+from edgeret.runtime import learned as learned_module
 from edgeret.types import Call
 from edgeret_export.reference import learning
 
@@ -97,11 +97,11 @@ def test_a_task_with_foreign_calls_cannot_be_learned(tiny: Path) -> None:
         task.learn()
 
 
-@pytest.mark.parametrize("unfolded", [core_learned.UNFOLDED, 2])
+@pytest.mark.parametrize("unfolded", [learned_module.UNFOLDED, 2])
 def test_a_restart_brings_the_same_state_and_decisions(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, unfolded: int
 ) -> None:
-    for module in (core_learned, learning):
+    for module in (learned_module, learning):
         monkeypatch.setattr(module, "UNFOLDED", unfolded)
     runtime = load(tiny)
     runtime.learn(PLANS)
@@ -135,7 +135,7 @@ def test_threads_learn_decide_and_change_tools_at_once(tiny: Path) -> None:
 def test_while_another_one_writes_a_writer_is_refused_and_readers_see_the_last_acknowledged_state(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (core_learned, learning):
+    for module in (learned_module, learning):
         monkeypatch.setattr(module, "WAIT_S", 0.01)
     writer, other = load(tiny), load(tiny)
     for count in (1, 2, 3):

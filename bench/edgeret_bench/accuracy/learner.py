@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from edgeret.runtime.core_learned import CoreLearned
+from edgeret.runtime import learned
 from edgeret.runtime.runtime import Runtime
 
 
@@ -15,7 +15,7 @@ def fresh(runtime: Runtime, replay: bool = True) -> Runtime:
     """A runtime of the same bundle that has learned nothing yet, and that keeps what it learns in memory alone; with
     `replay` every lesson repeats some earlier ones, as the library does, and without it components learn."""
     if replay:
-        return Runtime(runtime.loaded, CoreLearned(runtime.loaded.core))
+        return Runtime(runtime.loaded, learned.Learned(runtime.loaded.core))
     from edgeret_export.reference.components import learner_for
     from edgeret_export.reference.learning import Learned
     from edgeret_export.reference.runtime import components_of, runtime_of

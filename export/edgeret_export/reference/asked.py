@@ -51,7 +51,7 @@ class Asked:
         tools: Collection[str] | None,
         earlier: Earlier | None,
     ) -> None:
-        """As `CoreRequest`, of `ComponentsLoaded`."""
+        """As the runtime's `Request`, of `ComponentsLoaded`."""
         self._loaded, self._query, self._history, self._tools = loaded, query, history, tools
         self._earlier = earlier
         self.task = Told()

@@ -1,4 +1,4 @@
-"""What a runtime learned on this device, where the library learns: plans that were accepted, corrected or demonstrated,
+"""What a runtime learned on this device: plans that were accepted, corrected or demonstrated,
 kept in memory and, if there is one, in an overlay. Knows nothing of how anything is decided."""
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ Key = tuple[str, tuple[str, ...]]
 class Elsewhere(NamedTuple):
     """What was learned with another encoder, of this fingerprint, and which of its plans were brought from there."""
 
-    learned: CoreLearned
+    learned: Learned
     encoder: str
     brought: frozenset[Key]
 
 
-class CoreLearned:
+class Learned:
     """Thread-safe. Shared by all generations of a runtime's tools, and by versions of a bundle with one encoder: plans
     are kept by the names of their calls."""
 

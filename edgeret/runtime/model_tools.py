@@ -14,7 +14,7 @@ from edgeret.inputs.tools import check_tools, stored_tool
 from edgeret.types import Tool
 
 
-class CoreTools(Mapping[str, Tool]):
+class ModelTools(Mapping[str, Tool]):
     """Tools by name, in the index's order. Safe to use from several threads.
 
     Looking one up raises BundleError if what the bundle says of it is no tool."""

@@ -9,7 +9,7 @@ from edgeret.encoders.base import EncodedQuery, EncoderSpec, segment_means
 from edgeret.types import SEGMENTS
 
 
-class CoreEncoder:
+class OwnEncoder:
     """Texts to vectors by the library. Immutable and thread-safe."""
 
     def __init__(self, model: Model, spec: EncoderSpec) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from conftest import EXAMPLE
 from python_reader import by_python
-from test_by_core import same
+from test_request import same
 
 import edgeret
 from edgeret import InputError, Runtime, Tool

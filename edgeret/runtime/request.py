@@ -36,7 +36,7 @@ _NAMES = {
 }
 
 
-class CoreRequest:
+class Request:
     """A query, read once by the library. Not shared between threads."""
 
     __slots__ = ("__weakref__", "_asked", "_known", "_learned", "_stages", "_task")
@@ -87,9 +87,9 @@ class CoreRequest:
         """Has the runtime learn that the calls made solve the query. Raises OverlayError."""
         self._learned.learn(self._task, origin, keep_words)
 
-    def fork(self, history: History) -> CoreRequest:
+    def fork(self, history: History) -> Request:
         """Another one that goes on from here, with a history of its own."""
-        other: CoreRequest = copy.copy(self)
+        other: Request = copy.copy(self)
         other._task = self._task.fork()
         return other
 

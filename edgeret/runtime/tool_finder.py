@@ -14,7 +14,7 @@ from edgeret.strategies.base import SHOWN, Heard
 from edgeret.types import Hit
 
 
-class CoreFinder:
+class ToolFinder:
     """A model's tools, searched. Immutable and thread-safe."""
 
     def __init__(

@@ -16,7 +16,7 @@ from python_reader import by_python
 import edgeret
 from edgeret import InputError, OverlayError, Runtime, Tool
 from edgeret.bundle.overlay_file import overlay_path
-from edgeret.runtime import core_learned
+from edgeret.runtime import learned as learned_module
 from edgeret_export.recipe import Recipe
 
 QUERY = "open my letter and read it"
@@ -118,14 +118,14 @@ def test_a_decision_is_explained_by_what_was_known_then(bundle: Path) -> None:
 def test_what_is_remembered_for_old_decisions_is_bounded(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = load(bundle)
     runtime.learn([plan(query, *calls) for query, calls in lessons(5)])
-    monkeypatch.setattr(core_learned, "MOST_REMEMBERED", 3 * runtime.learned.size_bytes)
+    monkeypatch.setattr(learned_module, "MOST_REMEMBERED", 3 * runtime.learned.size_bytes)
     decisions = []
     for query, calls in lessons(8, seed=5):
         decisions.append(runtime.task(query).next())
         runtime.learn([plan(query, *calls)])
     assert all(decision.explain().lines for decision in decisions)
     learned = runtime.learned
-    assert isinstance(learned, core_learned.CoreLearned)
+    assert isinstance(learned, learned_module.Learned)
     assert len(attrgetter("_remembered")(learned)) <= 3
 
 
