@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from core_build import core, core_library  # noqa: F401  (fixtures)
+from core_build import core, core_library, failing_core  # noqa: F401  (fixtures)
 from shared import once
 
 from edgeret import kernel

@@ -1,4 +1,5 @@
-"""The core, compiled once a content by the system's C compiler."""
+"""The core for tests: the library that Python loads, and parts of it with probes, compiled once a content by the
+system's C compiler."""
 
 from __future__ import annotations
 
@@ -7,14 +8,16 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from edgeret import kernel
+
 CORE = Path(__file__).parents[1] / "core"
-FLAGS = ("-std=c11", "-O2", "-g", "-fPIC", "-fvisibility=default", "-Wall", "-Wextra", "-Wno-unused-parameter")
+FLAGS = ("-std=c11", "-O1", "-fPIC", "-fvisibility=default", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-psabi")
 Library = Callable[..., ctypes.CDLL]
 
 
@@ -31,9 +34,22 @@ def core_library(request: pytest.FixtureRequest) -> Library:
 
 
 @pytest.fixture(scope="session")
-def core(core_library: Library) -> ctypes.CDLL:
-    """All of it, as it ships."""
-    return core_library(*(path.stem for path in sorted((CORE / "src").glob("*.c"))))
+def core() -> ctypes.CDLL:
+    """All of it, as it ships: what was compiled when edgeret was installed here."""
+    return ctypes.CDLL(str(kernel.CORE))
+
+
+@pytest.fixture(scope="session")
+def failing_core(request: pytest.FixtureRequest) -> ctypes.CDLL:
+    """All of it, with an allocator that fails when `probe_fail` tells it to."""
+    sources = [*sorted((CORE / "src").glob("*.c")), CORE / "test" / "probe_allocate.c"]
+    flags = ("-DER_ALLOCATE=probe_allocate", "-include", str(CORE / "test" / "probe_allocate.h"))
+    # Most sources know nothing of it, and are compiled for other tests as well.
+    allocating = {source for source in sources if "ER_ALLOCATE" in source.read_text(encoding="utf-8")}
+    kept = Path(request.config.cache.mkdir("core"))
+    library = ctypes.CDLL(str(compiled(sources, kept, dict.fromkeys(allocating, flags))))
+    library.probe_fail.restype, library.probe_fail.argtypes = ctypes.c_longlong, (ctypes.c_longlong,)
+    return library
 
 
 def _source(name: str) -> Path:
@@ -41,18 +57,20 @@ def _source(name: str) -> Path:
     return path if path.exists() else CORE / "test" / f"{name}.c"
 
 
-def compiled(sources: list[Path], kept: Path) -> Path:
-    """The shared object of these sources; each of them is compiled once, whatever libraries it is in."""
+def compiled(sources: list[Path], kept: Path, more: Mapping[Path, tuple[str, ...]] | None = None) -> Path:
+    """The shared object of these sources; each of them is compiled once, whatever libraries it is in. `more` flags
+    are a source's own."""
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler here")
     command = (compiler, *FLAGS, *os.environ.get("CORE_CFLAGS", "").split())
-    told = hashlib.sha256(repr(command).encode())
+    told = hashlib.sha256()
     for path in (header for folder in ("src", "include", "test") for header in sorted((CORE / folder).glob("*.h"))):
         told.update(path.name.encode() + b"\0" + path.read_bytes())
     # Two processes that want the same begin at either end.
     order = sources if os.getpid() % 2 else sources[::-1]
-    objects = {source: _object(source, command, told.digest(), kept) for source in order}
+    own = more or {}
+    objects = {source: _object(source, (*command, *own.get(source, ())), told.digest(), kept) for source in order}
     made_of = [str(objects[source]) for source in sources]
     target = kept / f"{hashlib.sha256(repr(made_of).encode()).hexdigest()[:24]}.so"
     _once(target, [*command, "-shared"], [*made_of, "-lm", "-lpthread"])
@@ -61,7 +79,7 @@ def compiled(sources: list[Path], kept: Path) -> Path:
 
 def _object(source: Path, command: tuple[str, ...], told: bytes, kept: Path) -> Path:
     """The source, compiled."""
-    content = hashlib.sha256(told + source.name.encode() + b"\0" + source.read_bytes())
+    content = hashlib.sha256(told + repr((command, source.name)).encode() + b"\0" + source.read_bytes())
     target = kept / f"{source.stem}-{content.hexdigest()[:24]}.o"
     include = (f"-I{CORE / 'include'}", f"-I{CORE / 'src'}")
     _once(target, [*command, *include], ["-c", str(source)])

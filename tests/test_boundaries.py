@@ -1,4 +1,4 @@
-"""What the runtime must not load, reach or need: checked in fresh processes and environments."""
+"""What the runtime must not load, reach or need: checked in fresh processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from fresh_environment import make_environment
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "sklearn", "scipy", "optimum", "transformers", "sentence_transformers", "edgeret_export", "onnx")
@@ -81,25 +80,6 @@ def test_a_missing_extra_is_named_with_its_command(tiny: Path, tmp_path: Path) -
     )
     assert done.returncode == 2
     assert "Install it with: pip install 'edgeret[cpu]'" in done.stderr
-
-
-@pytest.fixture(scope="module")
-def bare_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with edgeret and its extra `cpu` alone, away from the checkout."""
-    return make_environment(tmp_path_factory, "edgeret[cpu]")
-
-
-@pytest.mark.install
-def test_the_bare_wheel_answers(bare_environment: Path, tiny: Path, tmp_path: Path) -> None:
-    assert select(bare_environment / "python", tiny, tmp_path, "write a note")["tool"] == "write_note"
-    done = subprocess.run(
-        [str(bare_environment / "edgeret"), "select", str(tiny), "write a note", "--json"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=True,
-    )
-    assert json.loads(done.stdout)["tool"] == "write_note"
 
 
 def test_files_and_functions_stay_short() -> None:

@@ -26,7 +26,10 @@ TOOLS = (
     {"name": "send_mail", "description": "Sends an e-mail."},
 )
 DECIDES = """
-import importlib.util, sys
+import importlib.util, socket, sys
+def blocked(*a, **k):
+    raise OSError("the runtime opened a socket")
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = blocked
 import edgeret
 runtime = edgeret.from_tools(edgeret.read_tools("tools.jsonl"))
 print(runtime.task("write Ana an e-mail").next().tool, runtime.task("weck mich, für später").next().tool)
@@ -110,7 +113,9 @@ def test_versions_are_locked_together(made: Mapping[str, Path]) -> None:
 
 
 @pytest.mark.install
-def test_edgeret_alone_decides_and_takes_an_installed_base(made: Mapping[str, Path], tmp_path: Path) -> None:
+def test_edgeret_alone_decides_and_takes_an_installed_base(
+    made: Mapping[str, Path], tiny_table: Path, tmp_path: Path
+) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     scripts = bare(tmp_path)
     install(scripts, str(made["edgeret"]))
@@ -118,16 +123,15 @@ def test_edgeret_alone_decides_and_takes_an_installed_base(made: Mapping[str, Pa
     assert there - {"edgeret", "pip", "setuptools"} == {canonicalize_name(name) for name in comes_with_edgeret()}
     (tmp_path / "tools.jsonl").write_text("".join(json.dumps(tool) + "\n" for tool in TOOLS))
 
+    def run(program: str, *words: str) -> str:
+        command = [str(scripts / program), *words]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment)
+        return done.stdout
+
     def decide() -> list[str]:
-        done = subprocess.run(
-            [str(scripts / "python"), "-c", DECIDES],
-            check=True,
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env=environment,
-        )
-        return done.stdout.splitlines()
+        return run("python", "-c", DECIDES).splitlines()
+
+    assert json.loads(run("edgeret", "select", str(tiny_table), "write a note", "--json"))["tool"] == "write_note"
 
     decided, base, found, loaded = decide()
     assert decided.startswith("send_mail ")

@@ -7,12 +7,9 @@ trying `edgeret mcp` out, for its tests and for `edgeret-bench lab mcp`.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
-
-import anyio
-from mcp.server import Server
-from mcp.server.stdio import stdio_server
 
 TOOLS = Path(__file__).with_name("tools.txt")
 """A line for every tool: name | description | parameters."""
@@ -31,21 +28,29 @@ def definitions() -> list[dict[str, Any]]:
     return found
 
 
-async def main() -> None:
-    """Serves until the client goes."""
-    tools = definitions()
+def answered(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    """A request's result; None for a method that is not there."""
+    if method == "initialize":
+        info = {"name": "office", "version": "1"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
+    if method == "tools/list":
+        return {"tools": definitions()}
+    if method == "tools/call":
+        told = json.dumps({"tool": params["name"], "arguments": params.get("arguments")}, ensure_ascii=False)
+        return {"content": [{"type": "text", "text": told}]}
+    return {} if method == "ping" else None
 
-    async def listed(*_: Any) -> Any:
-        return {"tools": tools}
 
-    async def called(_: Any, params: Any) -> Any:
-        text = json.dumps({"tool": params.name, "arguments": params.arguments}, ensure_ascii=False)
-        return {"content": [{"type": "text", "text": text}]}
-
-    server: Server[Any] = Server("office", on_list_tools=listed, on_call_tool=called)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+def main() -> None:
+    """Serves until the client goes: a message a line, as the protocol has it. Without an SDK it starts at once."""
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "id" not in message or "method" not in message:
+            continue
+        result = answered(message["method"], message.get("params") or {})
+        told = {"result": result} if result is not None else {"error": {"code": -32601, "message": "Method not found"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **told}), flush=True)
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    main()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ctypes as c
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from binding import Core, CoreError
-from core_build import CORE, compiled
 from core_learning import Learner
 from test_decisions import build_kind
 
@@ -17,14 +15,8 @@ LESSONS = (("find my file", ["find_file"]), ("zebra", []), ("find my file", ["se
 
 
 @pytest.fixture(scope="module")
-def core(request: pytest.FixtureRequest) -> Iterator[Core]:
-    with pytest.MonkeyPatch.context() as patch:
-        told = "-DER_ALLOCATE=probe_allocate"
-        patch.setenv("CORE_CFLAGS", f"{told} -include {CORE / 'test' / 'probe_allocate.h'}")
-        sources = [*sorted((CORE / "src").glob("*.c")), CORE / "test" / "probe_allocate.c"]
-        found = Core(c.CDLL(str(compiled(sources, Path(request.config.cache.mkdir("core"))))))
-    found.library.probe_fail.restype, found.library.probe_fail.argtypes = c.c_longlong, (c.c_longlong,)
-    yield found
+def core(failing_core: c.CDLL) -> Core:
+    return Core(failing_core)
 
 
 def test_every_allocation_may_fail(core: Core, tmp_path: Path) -> None:

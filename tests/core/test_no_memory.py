@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from binding import Core, CoreError
 from conftest import build_tiny
-from core_build import CORE, compiled
 
 from edgeret import Call
 from edgeret_export.recipe import Recipe
@@ -24,19 +23,8 @@ REPLACED = ['{"name": "write_note", "description": "write a note of the door", "
 
 
 @pytest.fixture(scope="module")
-def core(request: pytest.FixtureRequest, monkeypatch_module: pytest.MonkeyPatch) -> Core:
-    told = "-DER_ALLOCATE=probe_allocate"
-    monkeypatch_module.setenv("CORE_CFLAGS", f"{told} -include {CORE / 'test' / 'probe_allocate.h'}")
-    sources = [*sorted((CORE / "src").glob("*.c")), CORE / "test" / "probe_allocate.c"]
-    found = Core(c.CDLL(str(compiled(sources, Path(request.config.cache.mkdir("core"))))))
-    found.library.probe_fail.restype, found.library.probe_fail.argtypes = c.c_longlong, (c.c_longlong,)
-    return found
-
-
-@pytest.fixture(scope="module")
-def monkeypatch_module() -> pytest.MonkeyPatch:
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
+def core(failing_core: c.CDLL) -> Core:
+    return Core(failing_core)
 
 
 @pytest.mark.parametrize("profile", ["tiny", "default"])

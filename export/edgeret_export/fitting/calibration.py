@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
-from sklearn.isotonic import IsotonicRegression
 
 from edgeret.usage.reliability import expected_calibration_error
 from edgeret_export.reference.scoring.calibration import Map
@@ -92,6 +91,8 @@ def fit_confidence_map(
     """
     if not len(confidence):
         return tuple(expected)
+    from sklearn.isotonic import IsotonicRegression
+
     order = np.argsort(confidence, kind="stable")
     bins = np.array_split(order, max(1, min(CALIBRATION_BINS, len(order) // BIN)))
     x = np.array([confidence[b].mean() for b in bins])

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import randomized_svd
 
 DIRECTIONS = 64
 """Of the queries, whose bend is told from the others'; 32 are nearly as good, and 256 no better."""
@@ -49,6 +48,8 @@ class Curvature:
 
     def __init__(self, moments: Moments, bounds: NDArray[np.int64], penalty: NDArray[np.float32]) -> None:
         """`bounds` (6,) are where these begin and end, `penalty` (n,) is added to the bend of each."""
+        from sklearn.utils.extmath import randomized_svd
+
         self._bounds, self._n_labels = bounds.tolist(), len(moments.labels)
         weight, bias = float(penalty[0]), float(penalty[bounds[3]])
         size = np.ones((len(moments.features), 1), np.float32)

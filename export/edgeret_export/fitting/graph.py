@@ -7,7 +7,6 @@ from itertools import chain
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
 from edgeret_export.fitting.counts import tabulate
@@ -43,6 +42,8 @@ def fit_graph(training: TrainingSet, n_clusters: int, order: int) -> GraphTables
 def cluster(training: TrainingSet, n_clusters: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """Cluster number of every one of the training set's plans (plans,), and unit centroids (clusters, dimension) in
     query space."""
+    from sklearn.cluster import KMeans, kmeans_plusplus
+
     plans, vectors, rng = training.plans, training.queries.vectors, np.random.default_rng(seed)
     bags, seen = _bags(training), np.arange(len(plans))
     if len(seen) > PLANS_SEEN:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 KINDS = 12
@@ -27,6 +26,8 @@ def leave_kinds_out(
     rows = np.flatnonzero(none_fits)
     if len(rows) < FEWEST:
         return folds
+    from sklearn.cluster import KMeans
+
     rng = np.random.default_rng(seed)
     seen = rows if len(rows) <= MOST_SEEN else np.sort(rng.choice(rows, MOST_SEEN, replace=False))
     with threadpool_limits(1):  # several threads add floats in any order

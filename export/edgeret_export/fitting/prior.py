@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 
 from edgeret.usage.reliability import expected_calibration_error
 from edgeret_export.fitting.logit import DIGITS, conditional_logit
@@ -143,6 +142,8 @@ def _fit_search(sets: Sequence[PriorSet]) -> SearchWeights:
 
 def _logistic(rows: Sequence[tuple[list[float], bool]]) -> list[float]:
     """Weights of a logistic regression whose first feature is the constant; features are scaled for the penalty."""
+    from sklearn.linear_model import LogisticRegression
+
     x, y = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     if y.all() or not y.any():
         constant = 5.0 if y.all() else -5.0
