@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define BINDING 4 /* moves together with Core.BINDING */
+#define BINDING 5 /* moves together with Core.BINDING */
 
 /* ---- Java's arrays ---- */
 
@@ -215,7 +215,7 @@ METHOD(jlong, toolFind)(JNIEnv *env, jclass class, jlong model, jbyteArray name)
 }
 
 /* Texts that are copied one by one: Android holds few local references at a time, and there may be thousands of tools. */
-static void copy_all(JNIEnv *env, jobjectArray from, copies *to)
+void copy_all(JNIEnv *env, jobjectArray from, copies *to)
 {
     const size_t count = (size_t)(*env)->GetArrayLength(env, from);
     er_text *more = (*env)->ExceptionCheck(env) ? NULL : realloc(to->at, (to->count + count + 1) * sizeof *more);

@@ -24,6 +24,8 @@ typedef struct {
     size_t count;
 } copies;
 
+/* Behind what is there. */
+void copy_all(JNIEnv *env, jobjectArray from, copies *to);
 er_change change_of(JNIEnv *env, copies *held, jobjectArray add, jobjectArray remove, jobjectArray replace);
 void give_copies(const copies *held);
 

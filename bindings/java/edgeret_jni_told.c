@@ -100,6 +100,73 @@ METHOD(jbyteArray, explain)(JNIEnv *env, jclass class, jlong task, jintArray can
     return told(env, &t, status, &why);
 }
 
+static void put_value(telling *t, const er_value *value)
+{
+    put_number(t, value->type);
+    put_text(t, value->text);
+}
+
+static void put_arguments(telling *t, const er_argument *values, size_t count, const er_missing *missing, size_t missing_count)
+{
+    put_number(t, (double)count);
+    for (size_t i = 0; i < count; i++) {
+        const er_argument *one = &values[i];
+        put_text(t, one->name);
+        put_value(t, &one->value);
+        put_number(t, one->source);
+        put_number(t, one->begin);
+        put_number(t, one->end);
+        put_number(t, one->confidence);
+        put_number(t, one->alternative_count);
+        for (uint32_t k = 0; k < one->alternative_count; k++) put_value(t, &one->alternatives[k]);
+    }
+    put_number(t, (double)missing_count);
+    for (size_t i = 0; i < missing_count; i++) {
+        put_text(t, missing[i].name);
+        put_text(t, missing[i].question);
+    }
+}
+
+/* Reads them, asked once more where there are more than there was room for. */
+static er_status read_arguments(telling *t, er_task *task, er_text tool, const er_arguments_options *options, er_error *why)
+{
+    for (size_t most = 32, most_missing = 32;;) {
+        size_t count = most, missing_count = most_missing;
+        er_argument *values = malloc((most + 1) * sizeof *values);
+        er_missing *missing = malloc((most_missing + 1) * sizeof *missing);
+        t->failed |= !values || !missing;
+        const er_status status = t->failed ? ER_OK : er_arguments(task, tool, options, values, &count, missing, &missing_count, why);
+        const bool all = !status && !t->failed && count <= most && missing_count <= most_missing;
+        if (all) put_arguments(t, values, count, missing, missing_count);
+        free(values);
+        free(missing);
+        if (all || status || t->failed) return status;
+        most = count;
+        most_missing = missing_count;
+    }
+}
+
+METHOD(jbyteArray, arguments)(JNIEnv *env, jclass class, jlong task, jobjectArray texts, jintArray clock, jboolean rules_alone)
+{
+    er_error why = {0};
+    telling t = {0};
+    copies held = {0};
+    jint now[8] = {0};
+    copy_all(env, texts, &held);
+    if (clock && !(*env)->ExceptionCheck(env)) (*env)->GetIntArrayRegion(env, clock, 0, 8, now);
+    if ((*env)->ExceptionCheck(env)) return give_copies(&held), NULL;
+    const size_t count = (held.count - 1) / 3; /* behind the tool */
+    er_made_call *calls = calloc(count + 1, sizeof *calls);
+    for (size_t i = 0; calls && i < count; i++) calls[i] = (er_made_call){held.at[1 + 3 * i], held.at[2 + 3 * i], held.at[3 + 3 * i]};
+    const er_arguments_options options = {.size = sizeof options, .calls = calls, .call_count = count, .year = now[0], .month = now[1],
+        .day = now[2], .hour = now[3], .minute = now[4], .second = now[5], .zoned = now[6], .zone = now[7], .rules_alone = rules_alone};
+    t.failed = !calls;
+    const er_status status = t.failed ? ER_OK : read_arguments(&t, TASK(task), held.at[0], &options, &why);
+    free(calls);
+    give_copies(&held);
+    return told(env, &t, status, &why);
+}
+
 METHOD(jbyteArray, leftAside)(JNIEnv *env, jclass class, jlong task)
 {
     er_error why = {0};

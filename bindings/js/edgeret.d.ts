@@ -99,6 +99,37 @@ export interface Explanation {
   similarity: number | null;
 }
 
+/** What JSON holds. */
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+/** One argument of a call. */
+export interface Argument {
+  value: Json;
+  /** Words of the request; one of the schema's choices, or a Boolean; what an earlier call gave, "$out_1" where nobody told that;
+   * an earlier call's argument of that name; the schema's default. */
+  source: "rule" | "choice" | "output" | "earlier" | "default";
+  /** Where its words stand: `task.query.slice(...span)`; null where it is not from there. */
+  span: [begin: number, end: number] | null;
+  /** The share of such values that are right. */
+  confidence: number;
+  /** Others that may be meant, the likeliest first. */
+  alternatives: Json[];
+}
+
+export interface Arguments {
+  /** By name, in the schema's order, those first that a call must have. */
+  given: Record<string, Argument>;
+  /** A question for each that a call must have and nobody said, or whose value is likelier wrong than right. */
+  missing: Record<string, string>;
+}
+
+export interface ArgumentsOptions {
+  /** What "tomorrow" is counted from; without it such days have no date. */
+  now?: Date;
+  /** What the bundle has for arguments is left aside. */
+  rulesAlone?: boolean;
+}
+
 export type Source = "accepted" | "corrected" | "demonstration";
 
 export interface Plan {
@@ -191,8 +222,13 @@ export class Task {
   leftAside(): string[];
   /** Learns that the calls made so far, and no more, solve the request; of a task that began with a learner. */
   learn(options?: { source?: Source; words?: boolean }): Report & { id: number };
-  /** It was called; strangers' tools count, too, so any name may be given. */
-  call(tool: string): void;
+  /** The words. */
+  readonly query: string;
+  /** What a call of `tool`, of the one that `next()` decided unless told, is given. */
+  arguments(tool?: string | null, options?: ArgumentsOptions): Arguments;
+  /** It was called; strangers' tools count, too, so any name may be given. What it was given and what it gave are read for
+   * later calls. */
+  call(tool: string, given?: { [name: string]: unknown }, result?: unknown): void;
   failed(tool: string): void;
   retry(tool: string): void;
   undo(): void;

@@ -14,6 +14,7 @@ const STRATEGIES = ["auto", "hybrid", "description"]; // as er_search_strategy
 const PARTS = ["head", "prior", "words", "meaning", "flow", "values", "examples", "graph", "memory", "learned", "familiarity"]; // as er_part_name
 const RESTS_ON = ["tools", "head", "graph", "demonstrations", "learned", "turns"]; // as ER_BY_TOOLS and the like
 const SOURCES = ["accepted", "corrected", "demonstration"]; // as er_source
+const FOUND_IN = ["rule", "choice", "output", "earlier", "default"]; // as er_argument_source
 
 /** A loaded bundle. `free()` gives its memory back. */
 export class Model {
@@ -147,7 +148,7 @@ export class Model {
         const before = earlier === undefined ? 0 : calls, only = tools === undefined ? 0 : allowed;
         const task = c.begin(this.at, at, length, only, numbers.length, before, turns.flat().length, last, who);
         if (task === 0) throw this.#library.failure();
-        return new Task(this, this.#library, task, this.#held.join());
+        return new Task(this, this.#library, task, this.#held.join(), query);
       } finally {
         c.release(allowed);
       }
@@ -200,12 +201,17 @@ export class Task {
   #library;
   #at;
   #held;
+  #log; // of each call its tool, arguments and result, as texts; null for a failure
+  #decided; // the tool that next() decided last; undefined before
 
-  constructor(model, library, at, held) {
+  /** Of what `Model.task` and `fork` made. */
+  constructor(model, library, at, held, query, log = []) {
     this.model = model;
+    this.query = query;
     this.#library = library;
     this.#at = at;
     this.#held = held;
+    this.#log = log;
     forgotten.register(this, giver(library, "end_task", at, held), this);
   }
 
@@ -217,6 +223,7 @@ export class Task {
     const least = minProbability === undefined ? 0 : minProbability || -1; // the library takes 0 for the bundle's own
     this.#library.check(this.#library.c.next(this.#own(), policy === "heads" ? 1 : 0, least, risk, own ? 1 : 0));
     const [tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor, best, parts] = this.#library.numbers(11);
+    this.#decided = this.#named(tool);
     return {
       tool: this.#named(tool), probability, reason: REASONS[reason], abstained: abstained !== 0,
       confirm: confirm !== 0, named: named !== 0, stage: stage ? "full" : "static", demonstrated: demonstrated !== 0, floor,
@@ -291,6 +298,32 @@ export class Task {
   }
 
   /**
+   * What a call of `tool`, of the one that `next()` decided unless told, is given: values that the request and the calls before
+   * it say, each with where from, and questions for what it must have and nobody said. `now`, a Date, is what "tomorrow" is
+   * counted from. `given[name].span` cuts the value's words out of the request: `query.slice(...span)`.
+   */
+  arguments(tool = this.#decided, options = {}) {
+    const { now, rulesAlone = false } = known(options, ["now", "rulesAlone"]);
+    if (tool === undefined || tool === null) throw new EdgeretError("no tool was decided; ask next() first, or name the tool", 1);
+    if (now !== undefined && !(now instanceof Date && !Number.isNaN(now.getTime()))) throw new EdgeretError("now: expected a Date", 1);
+    const { c } = this.#library, made = this.#log.filter((one) => one !== null), clock = now === undefined ? 0 : this.#library.take(28);
+    try {
+      if (clock) new Int32Array(c.memory.buffer, clock, 7).set(clockOf(now));
+      const told = this.#library.withTexts(made.flat(), (calls) => this.#library.with(tool, (at, length) =>
+        this.#library.reader(c.arguments(this.#own(), at, length, calls, made.length, clock, rulesAlone ? 1 : 0))));
+      const value = () => (told.number() ? told.text() : JSON.parse(told.text())), place = placesIn(this.query);
+      const given = told.list(() => {
+        const name = told.text(), found = value(), source = FOUND_IN[told.number()], begin = told.number(), end = told.number();
+        const span = end ? [place(begin), place(end)] : null;
+        return [name, { value: found, source, span, confidence: told.number(), alternatives: told.list(value) }];
+      });
+      return { given: Object.fromEntries(given), missing: Object.fromEntries(told.list(() => [told.text(), told.text()])) };
+    } finally {
+      if (clock) c.release(clock);
+    }
+  }
+
+  /**
    * Learns that the calls made so far, and no more, solve the request: none, that nothing fits. Of a task that began with a
    * learner; `words: false` keeps the query's vector and the tools' names alone. Keep the learner's `bytes()` behind it.
    */
@@ -304,16 +337,22 @@ export class Task {
 
   #say(what, tool) {
     this.#library.check(this.#library.with(tool, (at, length) => this.#library.c[what](this.#own(), at, length)));
+    this.#decided = undefined;
   }
 
-  /** It was called. */
-  call(tool) {
+  /** It was called, with these arguments, and gave this: what later calls are given is read from both. */
+  call(tool, given = {}, result = undefined) {
+    if (given === null || typeof given !== "object" || Array.isArray(given))
+      throw new EdgeretError("a call's arguments must be an object; give values by name", 1);
+    const made = [tool, asJson(given), result === undefined ? "" : asJson(result)];
     this.#say("call", tool);
+    this.#log.push(made);
   }
 
   /** It did not work, and is left out until the next call or `retry`. */
   failed(tool) {
     this.#say("fail", tool);
+    this.#log.push(null);
   }
 
   retry(tool) {
@@ -323,13 +362,15 @@ export class Task {
   /** Takes the last call or failure back. */
   undo() {
     this.#library.check(this.#library.c.undo(this.#own()));
+    this.#decided = undefined;
+    this.#log.pop();
   }
 
   /** Another task that goes on from here on its own. */
   fork() {
     const other = this.#library.c.fork(this.#own());
     if (other === 0) throw this.#library.failure();
-    return new Task(this.model, this.#library, other, this.#held.join());
+    return new Task(this.model, this.#library, other, this.#held.join(), this.query, [...this.#log]);
   }
 
   #own() {
@@ -435,4 +476,28 @@ function learnerAt(learner) {
 function report(library, learned) {
   const [stored, used, gain, size, id] = library.numbers(5);
   return { stored, used: used !== 0, gain, bytes: size, ...(learned ? { id } : {}) };
+}
+
+function asJson(value) {
+  let text;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    throw new EdgeretError(`what a call is given and gives must be JSON: ${error.message}`, 1);
+  }
+  // A function, which nobody can read, is nothing; half a surrogate pair is no letter.
+  return (text ?? "null").replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) => (found.length > 2 ? "\\ufffd" : found));
+}
+
+/** Year to second, and minutes ahead of UTC. */
+function clockOf(now) {
+  const parts = [now.getFullYear(), now.getMonth() + 1, now.getDate(), now.getHours(), now.getMinutes(), now.getSeconds()];
+  return [...parts, -now.getTimezoneOffset()];
+}
+
+/** Where the n-th code point of a text begins, as `slice` counts. */
+function placesIn(text) {
+  const at = [0];
+  for (const point of text) at.push(at.at(-1) + point.length);
+  return (n) => at[n];
 }

@@ -38,7 +38,7 @@ export class Library {
       instance = (await WebAssembly.instantiate(await source.arrayBuffer(), {})).instance;
     } else instance = (await WebAssembly.instantiate(source, {})).instance;
     instance.exports._initialize?.();
-    if (!instance.exports.learner_bytes)
+    if (!instance.exports.arguments)
       throw new EdgeretError("edgeret.wasm is of another build than edgeret.js; run: python core/build.py wasm", 1);
     return new Library(instance.exports);
   }

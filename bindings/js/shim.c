@@ -268,6 +268,64 @@ EXPORT("left_aside") double js_left_aside(const er_task *task)
     return put_end(status);
 }
 
+/* ---- Arguments ---- */
+
+static void put_value(const er_value *value)
+{
+    put_number(value->type == ER_STRING);
+    put_text(value->text);
+}
+
+/* Name, value, source, begin, end, confidence and alternatives of each argument; then name and question of each that is missing.
+   `clock`: year, month, day, hour, minute, second, and minutes ahead of UTC; NULL: none. */
+EXPORT("arguments") double js_arguments(er_task *task, const char *at, size_t length, const er_made_call *calls, size_t call_count,
+    const int32_t *clock, int rules_alone)
+{
+    er_arguments_options options = {.size = sizeof options, .calls = calls, .call_count = call_count, .rules_alone = rules_alone};
+    if (clock) {
+        options.year = clock[0], options.month = clock[1], options.day = clock[2];
+        options.hour = clock[3], options.minute = clock[4], options.second = clock[5];
+        options.zoned = 1, options.zone = clock[6];
+    }
+    size_t count = 0, missing_count = 0;
+    er_argument *room = NULL;
+    er_missing *missing = NULL;
+    er_status status;
+    put_begin();
+    for (size_t most = 32, most_missing = 32;; most = count, most_missing = missing_count) {
+        free(room);
+        free(missing);
+        room = malloc((most + 1) * sizeof *room);
+        missing = malloc((most_missing + 1) * sizeof *missing);
+        told.failed |= !room || !missing;
+        count = most;
+        missing_count = most_missing;
+        status = told.failed ? ER_OK : er_arguments(task, (er_text){at, length}, &options, room, &count, missing, &missing_count, &failure);
+        if (status || told.failed || (count <= most && missing_count <= most_missing)) break;
+    }
+    const int read = !status && !told.failed;
+    put_number(read ? (double)count : 0);
+    for (size_t i = 0; read && i < count; i++) {
+        const er_argument *one = &room[i];
+        put_text(one->name);
+        put_value(&one->value);
+        put_number(one->source);
+        put_number(one->begin);
+        put_number(one->end);
+        put_number(one->confidence);
+        put_number(one->alternative_count);
+        for (uint32_t k = 0; k < one->alternative_count; k++) put_value(&one->alternatives[k]);
+    }
+    put_number(read ? (double)missing_count : 0);
+    for (size_t i = 0; read && i < missing_count; i++) {
+        put_text(missing[i].name);
+        put_text(missing[i].question);
+    }
+    free(room);
+    free(missing);
+    return put_end(status);
+}
+
 /* ---- Learning ---- */
 
 EXPORT("learner") er_learner *js_learner(const er_model *model, const void *bytes, size_t length)

@@ -80,7 +80,12 @@ static bool read_query(er_task *task, bool head, er_error *error)
 static bool read_json(er_arena *arena, er_text text, const char *where, const er_json **found)
 {
     if (er_json_read(arena, text, MOST_NESTED, MOST_CONTAINERS, where, found)) return true;
-    if (arena->error && arena->error->status == ER_BAD_BUNDLE) arena->error->status = ER_BAD_INPUT;
+    er_error *error = arena->error;
+    if (!error || error->status != ER_BAD_BUNDLE) return false; /* no memory */
+    static const char theirs[] = "build the bundle again", own[] = "give it as JSON";
+    char *remedy = strstr(error->text, theirs);
+    error->status = ER_BAD_INPUT;
+    if (remedy) memcpy(remedy, own, sizeof own);
     return false;
 }
 

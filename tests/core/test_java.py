@@ -166,6 +166,10 @@ def test_the_jvm_learns_into_an_overlay_that_python_reads(jvm: Jvm, tmp_path: Pa
     runtime.close()
 
 
+def test_the_jvm_reads_what_calls_are_given(jvm: Jvm) -> None:
+    assert jvm.run("Filling", CONFORMANCE, flags=["-Xcheck:jni"]).strip() == "all fine"
+
+
 def test_threads_share_models_and_no_memory_is_left(jvm: Jvm) -> None:
     assert "all fine" in jvm.run("Threads", CONFORMANCE, flags=["-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch"])
 

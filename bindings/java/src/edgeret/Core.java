@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Core {
     /** Moves together with BINDING in edgeret_jni.c, whenever a native method does. */
-    private static final int BINDING = 4;
+    private static final int BINDING = 5;
     private static final String NAME = "edgeret_jni";
     private static volatile boolean ready;
 
@@ -102,6 +102,10 @@ final class Core {
     static native long learnerCopy(long learner);
 
     static native void learnerKeep(long learner, long before, byte[][] add, byte[][] remove, byte[][] replace, long after);
+
+    /** For Told: the tool's name, and behind it of each call before its tool, its arguments and its result; year to second, whether
+     * a zone is known, and minutes ahead of UTC. */
+    static native byte[] arguments(long task, byte[][] texts, int @Nullable [] clock, boolean rulesAlone);
 
     /** For Told, as is leftAside. */
     static native byte[] explain(long task, int[] candidates);

@@ -149,7 +149,7 @@ public final class Model implements AutoCloseable {
             byte[][] calls = options.calls();
             long task = during(options.learner, learner ->
                     Core.begin(model, words, options.encoding, allowed, calls, options.last(), learner));
-            return new Task(task, tools, files == null ? null : files.join());
+            return new Task(task, query, tools, files == null ? null : files.join());
         } finally {
             handle.leave();
         }

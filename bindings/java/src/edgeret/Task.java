@@ -16,8 +16,13 @@ public final class Task implements AutoCloseable {
     private final Handle handle;
     private final List<String> tools;
     private final @Nullable BundleFiles files;
+    private final String query;
+    /** Of each call its tool, arguments and result; empty for a failure. As all below, used with the handle's lock held. */
+    private final List<List<String>> log = new ArrayList<>();
+    private @Nullable String decided;
 
-    Task(long address, List<String> tools, @Nullable BundleFiles files) {
+    Task(long address, String query, List<String> tools, @Nullable BundleFiles files) {
+        this.query = query;
         this.tools = tools;
         this.files = files;
         handle = new Handle(this, address, Core::end, files, "this task was closed; begin another one");
@@ -31,7 +36,11 @@ public final class Task implements AutoCloseable {
     /** What comes next. Where a large encoder has to read the words, milliseconds, or a second for the longest. */
     public Decision next(NextOptions options) {
         double[] told = new double[9];
-        byte[] name = during(task -> Core.next(task, options.heads, options.minProbability, options.risk, told));
+        byte[] name = during(task -> {
+            byte[] best = Core.next(task, options.heads, options.minProbability, options.risk, told);
+            decided = named((int) told[0]);
+            return best;
+        });
         String best = Text.of(name);
         return new Decision(
                 named((int) told[0]),
@@ -101,6 +110,45 @@ public final class Task implements AutoCloseable {
                 told.number());
     }
 
+    /** What a call of the tool that the last next() decided is given. */
+    public Arguments arguments() {
+        return arguments(ArgumentOptions.DEFAULT);
+    }
+
+    /** The same with options. */
+    public Arguments arguments(ArgumentOptions options) {
+        return during(task -> {
+            if (decided == null) throw new EdgeretException(EdgeretException.Code.INPUT, "no tool was decided; ask next() first, or name the tool");
+            return arguments(decided, options);
+        });
+    }
+
+    /**
+     * What a call of this tool is given as the next one: what the request and the calls before it say, and nothing that the
+     * tool's schema refuses.
+     */
+    public Arguments arguments(String tool, ArgumentOptions options) {
+        Told told = new Told(during(task -> {
+            List<String> texts = new ArrayList<>(List.of(tool));
+            for (List<String> call : log) texts.addAll(call);
+            return Core.arguments(task, Text.bytes("tool", texts), options.clock, options.rulesAlone);
+        }));
+        return new Arguments(
+                told.map(() -> {
+                    Arguments.Value value = value(told);
+                    Arguments.Source source = Arguments.Source.values()[(int) told.number()];
+                    int begin = (int) told.number(), end = (int) told.number();
+                    Arguments.Span span = end == 0 ? null : new Arguments.Span(query.offsetByCodePoints(0, begin), query.offsetByCodePoints(0, end));
+                    double confidence = told.number();
+                    return new Arguments.Argument(value, source, span, confidence, told.list(() -> value(told)));
+                }),
+                told.map(told::text));
+    }
+
+    private static Arguments.Value value(Told told) {
+        return new Arguments.Value(Arguments.Type.values()[(int) told.number()], told.text());
+    }
+
     /** The request's words for wishes that no call is for yet, where it asks for several things. */
     public List<String> leftAside() {
         return new Told(during(Core::leftAside)).texts();
@@ -108,30 +156,56 @@ public final class Task implements AutoCloseable {
 
     /** It was called; strangers' tools count, too, so any name may be given. */
     public void call(String tool) {
+        call(tool, "{}", "");
+    }
+
+    /** It was called with these arguments, a JSON object: later calls may take values of them. */
+    public void call(String tool, String arguments) {
+        call(tool, arguments, "");
+    }
+
+    /** It was called, and gave this, as JSON; an empty text where nobody knows. */
+    public void call(String tool, String arguments, String result) {
         byte[] name = Text.bytes("tool", tool);
-        during(task -> Core.call(task, name));
+        Text.bytes("arguments", arguments);
+        Text.bytes("result", result);
+        during(task -> Core.call(task, name) + log(List.of(tool, arguments, result)));
     }
 
     /** It did not work, and is left out until the next call. */
     public void fail(String tool) {
         byte[] name = Text.bytes("tool", tool);
-        during(task -> Core.fail(task, name));
+        during(task -> Core.fail(task, name) + log(List.of()));
     }
 
     /** It failed, and may be chosen once more. */
     public void retry(String tool) {
         byte[] name = Text.bytes("tool", tool);
-        during(task -> Core.retry(task, name));
+        during(task -> Core.retry(task, name) + log(null));
     }
 
     /** Takes the last call or failure back. */
     public void undo() {
-        during(Core::undo);
+        during(task -> {
+            int done = Core.undo(task) + log(null);
+            log.remove(log.size() - 1);
+            return done;
+        });
+    }
+
+    private int log(@Nullable List<String> made) {
+        decided = null;
+        if (made != null) log.add(made);
+        return 0;
     }
 
     /** Another task that goes on from here on its own, and is closed by itself. */
     public Task fork() {
-        return during(task -> new Task(Core.fork(task), tools, files == null ? null : files.join())); // joined while it is open
+        return during(task -> {
+            Task other = new Task(Core.fork(task), query, tools, files == null ? null : files.join()); // joined while it is open
+            other.log.addAll(log);
+            return other;
+        });
     }
 
     /** Learns that the calls made so far, and no more, solve the request: none, that nothing fits. On disk when this returns. */

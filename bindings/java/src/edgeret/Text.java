@@ -47,6 +47,16 @@ final class Text {
         return new String(bytes, StandardCharsets.UTF_8);
     }
 
+    /** A text in JSON. */
+    static String json(String text) {
+        StringBuilder made = new StringBuilder("\"");
+        for (char c : text.toCharArray())
+            if (c == '"' || c == '\\') made.append('\\').append(c);
+            else if (c < 0x20) made.append(String.format("\\u%04x", (int) c));
+            else made.append(c);
+        return made.append('"').toString();
+    }
+
     /** A stranger's word in a message: in quotes, not too long, nothing in it that a screen obeys or hides. */
     static String shown(String word) {
         StringBuilder shown = new StringBuilder("\"");

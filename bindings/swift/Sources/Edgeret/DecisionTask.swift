@@ -5,11 +5,16 @@ import CEdgeret
 public final class DecisionTask {
     public let model: Model
     let handle: OpaquePointer
+    /// The user's words.
+    public let query: String
     private let learner: Learner?
+    /// Of each call its tool, arguments and result; nil for a failure.
+    private var log: [[String]?]
+    private var decided: String?
 
-    init(_ made: OpaquePointer?, _ model: Model, _ learner: Learner?) throws {
+    init(_ made: OpaquePointer?, _ query: String, _ model: Model, _ learner: Learner?, log: [[String]?] = []) throws {
         guard let made else { throw EdgeretError(.other, "the library gave no task; build it again") }
-        (handle, self.model, self.learner) = (made, model, learner)
+        (handle, self.query, self.model, self.learner, self.log) = (made, query, model, learner, log)
     }
 
     deinit { er_end(handle) }
@@ -26,7 +31,9 @@ public final class DecisionTask {
         var found = er_decision()
         found.size = MemoryLayout<er_decision>.size
         try check { er_next(handle, &options, &found, $0) }
-        return Decision(found)
+        let decision = Decision(found)
+        decided = decision.tool
+        return decision
     }
 
     /// The most probable candidates of the decision before, best first; `tool` is nil for the end.
@@ -39,30 +46,70 @@ public final class DecisionTask {
         }
     }
 
-    /// It was called; so may be tools that the model does not know.
-    public func call(_ tool: String) throws {
+    /// What a call of `tool`, of the one that `next()` decided unless told, is given: what the request and the calls before it
+    /// say, and nothing that its schema refuses. `now` is what "tomorrow" is counted from.
+    public func arguments(of tool: String? = nil, now: Clock? = nil, rulesAlone: Bool = false) throws -> Arguments {
+        guard let tool = tool ?? decided else {
+            throw EdgeretError(.badInput, "no tool was decided; ask next() first, or name the tool")
+        }
+        let made = log.compactMap { $0 }
+        return try withTexts(made.flatMap { $0 }) { texts in
+            try withText(tool) { name in
+                let calls = stride(from: 0, to: texts.count, by: 3).map {
+                    er_made_call(tool: texts[$0], arguments: texts[$0 + 1], result: texts[$0 + 2])
+                }
+                return try calls.withUnsafeBufferPointer { before in
+                    var options = er_arguments_options()
+                    options.size = MemoryLayout<er_arguments_options>.size
+                    (options.calls, options.call_count) = (before.baseAddress, before.count)
+                    options.rules_alone = rulesAlone ? 1 : 0
+                    now?.tell(&options)
+                    var values = [er_argument](repeating: er_argument(), count: 32)
+                    var missing = [er_missing](repeating: er_missing(), count: 32)
+                    var (count, missingCount) = (values.count, missing.count)
+                    try check { er_arguments(handle, name, &options, &values, &count, &missing, &missingCount, $0) }
+                    if count > values.count || missingCount > missing.count { // there are more than there was room for
+                        values = [er_argument](repeating: er_argument(), count: count)
+                        missing = [er_missing](repeating: er_missing(), count: missingCount)
+                        try check { er_arguments(handle, name, &options, &values, &count, &missing, &missingCount, $0) }
+                    }
+                    return Arguments(Array(values.prefix(count)), Array(missing.prefix(missingCount)), query)
+                }
+            }
+        }
+    }
+
+    /// It was called, with these arguments, a JSON object, and gave this as JSON; so may be tools that the model does not know.
+    public func call(_ tool: String, arguments: String = "{}", result: String? = nil) throws {
         try withText(tool) { text in try check { er_call(handle, text, $0) } }
+        decided = nil
+        log.append([tool, arguments, result ?? ""])
     }
 
     /// It did not work, and is left out until the next call or `retry`.
     public func failed(_ tool: String) throws {
         try withText(tool) { text in try check { er_fail(handle, text, $0) } }
+        decided = nil
+        log.append(nil)
     }
 
     public func retry(_ tool: String) throws {
         try withText(tool) { text in try check { er_retry(handle, text, $0) } }
+        decided = nil
     }
 
     /// Takes the last call or failure back.
     public func undo() throws {
         try check { er_undo(handle, $0) }
+        decided = nil
+        log.removeLast()
     }
 
     /// Another task that goes on from here on its own.
     public func fork() throws -> DecisionTask {
         var other: OpaquePointer?
         try check { er_fork(handle, &other, $0) }
-        return try DecisionTask(other, model, learner)
+        return try DecisionTask(other, query, model, learner, log: log)
     }
 
     /// Learns that the calls that were made, and no more, solve the request; of a task that a `Learner` began. With

@@ -23,7 +23,7 @@ public final class Learner: @unchecked Sendable {
     /// overlay.
     public func task(_ query: String, tools: [String]? = nil, earlier: [[String]]? = nil) throws -> DecisionTask {
         guard let own = er_learner_model(handle) else { throw EdgeretError(.other, "this learner has no model") }
-        return try DecisionTask(begin(own, query, tools, earlier, self), model, self)
+        return try DecisionTask(begin(own, query, tools, earlier, self), query, model, self)
     }
 
     public func report() throws -> Learned {

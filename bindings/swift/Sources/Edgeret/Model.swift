@@ -119,7 +119,7 @@ public final class Model: @unchecked Sendable {
     /// One request, step by step. `tools` are the only ones that may be chosen; `earlier`, where a conversation goes
     /// on, are the calls of each turn before, oldest first.
     public func task(_ query: String, tools: [String]? = nil, earlier: [[String]]? = nil) throws -> DecisionTask {
-        try DecisionTask(begin(handle, query, tools, earlier, nil), self, nil)
+        try DecisionTask(begin(handle, query, tools, earlier, nil), query, self, nil)
     }
 
     /// The tools that words want most, best first.
