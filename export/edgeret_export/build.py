@@ -63,6 +63,7 @@ from edgeret_export.reference.scoring.head import HeadArrays, pack_head
 from edgeret_export.reference.shown import texts_of
 from edgeret_export.reference.similar_words import table_of
 from edgeret_export.reference.word_table import pack_words
+from edgeret_export.refusal_level import leveled
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import PriorCard, prior_for, prior_of_tables
@@ -186,7 +187,7 @@ def assemble(
         roles.INFO_REPORT: report,
         roles.INFO_TOOLCHAIN: toolchain,
     }
-    return finish(writer, encoded, told), report
+    return finish(writer, encoded, leveled(writer, encoded, told)), report
 
 
 @dataclass(frozen=True, slots=True)
