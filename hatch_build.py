@@ -7,6 +7,7 @@ wheels/targets.py they are compiled for that platform, by zig.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import shlex
@@ -90,15 +91,26 @@ class StepHook(BuildHookInterface):
             raise targets.BuildError(f"no C compiler ({compiler[0]}) is used here. {targets.ADVICE}")
         for library in targets.LIBRARIES:
             file = root / library.file()
+            build_data["artifacts"].append(library.file().as_posix())
+            # An editable installation, another one with other extras and a wheel: each would compile for half a minute.
+            told, kept = targets.made_of(compiler, library, root), root / "build" / f"{library.stem}.made"
+            if file.exists() and kept.exists() and kept.read_text() == _with_bytes(told, file):
+                continue
             try:
                 targets.compile_with(compiler, library, root, made := file.with_suffix(".partial"))
             except targets.BuildError as error:
                 file.unlink(missing_ok=True)
                 raise targets.BuildError(f"{error}. {targets.ADVICE}") from None
             made.replace(file)  # at once: whatever starts meanwhile finds the one before, or this one
-            build_data["artifacts"].append(library.file().as_posix())
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_text(_with_bytes(told, file))
         build_data["pure_python"] = False
         build_data["tag"] = _tag_of_this_machine()
+
+
+def _with_bytes(told: str, file: Path) -> str:
+    """What a library was made of, and which bytes came of it."""
+    return f"{told} {hashlib.sha256(file.read_bytes()).hexdigest()}\n"
 
 
 def _tag_of_this_machine() -> str:

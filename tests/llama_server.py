@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter, sleep
 
 from patience import PATIENCE_S
@@ -26,12 +27,14 @@ main()
 
 
 @contextmanager
-def llama_server(context: int) -> Iterator[str]:
-    """llama-cpp-python's server with SmolLM2 135M and so many tokens of context, once it listens; its URL."""
+def llama_server(context: int, weights: Path | None = None) -> Iterator[str]:
+    """llama-cpp-python's server with these weights, SmolLM2 135M by default, and so many tokens of context, once it
+    listens; its URL."""
     from edgeret_export.sources.cards import find_card
     from edgeret_export.sources.fetch import fetch
 
-    weights = next(fetch(find_card("smollm2-135m-instruct")).glob("*.gguf"))
+    if weights is None:
+        weights = next(fetch(find_card("smollm2-135m-instruct")).glob("*.gguf"))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = int(listener.getsockname()[1])
     options = f"--port {port} --n_threads 1 --n_ctx {context} --interrupt_requests false".split()

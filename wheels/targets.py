@@ -166,6 +166,14 @@ def compile_with(compiler: Sequence[str], library: Library, root: Path, to: Path
             raise
 
 
+def made_of(compiler: Sequence[str], library: Library, root: Path) -> str:
+    """All that the bytes of a library depend on, as a hash: the compiler and its version, flags, sources."""
+    told = subprocess.run([*compiler, "--version"], capture_output=True, check=False).stdout
+    levels = [(source.name, *library.level(root, source.stem)) for source in library.sources(root)]
+    words = repr((*compiler, told, *library.flags(root), levels, hash_of_sources(root, library)))
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
 def _run(command: Sequence[str], root: Path) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)

@@ -8,14 +8,13 @@ from time import perf_counter
 from typing import Any
 
 import pytest
+from planner_layers import few_layers
 
 from edgeret.planner.answers import MAX_CHARS, MAX_ITEMS, Limits, LocalAnswerer, misfit, read_answer, schema_of
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.planner.model import Planner
 from edgeret.planner.spec import PlannerSpec
 from edgeret.types import Usage
-from edgeret_export.sources.cards import find_card
-from edgeret_export.sources.fetch import fetch
 
 FREE = Usage(0, 0, 0, 0, 0.0)
 SHAPE = {"searches": ["text"], "done": "flag"}
@@ -103,12 +102,10 @@ QUERIES = (
 
 
 @pytest.fixture(scope="module")
-def planner() -> Iterator[Planner]:
+def planner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planner]:
     pytest.importorskip("llama_cpp", reason="the extra 'planner' is not installed")
-    card = find_card("smollm2-135m-instruct")
-    assert card.planner is not None
     # One thread: two that wait for each other take a hundred times as long on cores that others use.
-    yield Planner(fetch(card) / card.planner.file, PlannerSpec("chatml", 8192), 1)
+    yield Planner(few_layers(tmp_path_factory), PlannerSpec("chatml", 8192), 1)
 
 
 @pytest.mark.real
@@ -149,7 +146,6 @@ def test_an_answer_without_room_or_time_is_cut_off(planner: Planner, limits: Lim
     assert (answer.problem or "").startswith("cut off after ")
 
 
-@pytest.mark.full
 @pytest.mark.real
 def test_a_deadline_ends_the_reading_of_a_long_prompt_and_what_was_read_is_kept(planner: Planner) -> None:
     prompt = Prompt((Turn("system", "Answer in JSON. " * 150),), Turn("user", "Name something to search for."))
