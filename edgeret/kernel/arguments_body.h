@@ -1,23 +1,14 @@
-/* The head for arguments in one set of instructions; transformer_body.h ends with it. The same as
+/* The head for arguments, by what its desk's set of instructions has; transformer.c includes it. The same as
    scoring/argument_head.py, but for activations that become bytes. */
 
 /* `to` (count, n) and what is `added` to it. */
-static void NAME(add)(float *restrict to, const float *restrict added, int64_t n)
+static void add_rows(float *restrict to, const float *restrict added, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) to[i] += added[i];
 }
 
-static float NAME(dot)(const float *a, const float *b)
-{
-    Numbers sums = {0};
-    for (int64_t i = 0; i < ARG_WIDTH; i += 16) sums += NUMBERS(a + i) * NUMBERS(b + i);
-    float sum = 0.0f;
-    for (int k = 0; k < 16; k++) sum += sums[k];
-    return sum;
-}
-
 /* The units' rows, behind those of function and parameters, with what stands beside each. */
-static void NAME(units)(const ArgumentHead *of, const ArgumentCall *call, const ArgumentDesk *at)
+static void put_units(const ArgumentHead *of, const ArgumentCall *call, const ArgumentDesk *at)
 {
     const int64_t n = call->units, d = ARG_WIDTH;
     float *u = at->x + (1 + call->parameters) * d, *features = at->three;
@@ -34,9 +25,9 @@ static void NAME(units)(const ArgumentHead *of, const ArgumentCall *call, const 
             row[FEATURES + r] = most;
         }
     }
-    at->desk.multiply(call->vectors, n, &of->word, &at->desk, NULL, u);
-    at->desk.multiply(features, n, &of->unit, &at->desk, NULL, at->wide);
-    NAME(normalise)(u, at->wide, n, d, &of->unit_norm, at->next);
+    at->desk.set->multiply(call->vectors, n, &of->word, &at->desk, NULL, u);
+    at->desk.set->multiply(features, n, &of->unit, &at->desk, NULL, at->wide);
+    at->desk.set->normalise(u, at->wide, n, d, &of->unit_norm, at->next);
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = -1; k <= 1; k++) {
             float *to = at->three + (3 * i + k + 1) * d;
@@ -45,36 +36,36 @@ static void NAME(units)(const ArgumentHead *of, const ArgumentCall *call, const 
             else
                 memcpy(to, at->next + (i + k) * d, (size_t)d * sizeof *to);
         }
-    at->desk.multiply(at->three, n, &of->beside, &at->desk, NULL, u);
-    NAME(add)(u, at->next, n * d);
+    at->desk.set->multiply(at->three, n, &of->beside, &at->desk, NULL, u);
+    add_rows(u, at->next, n * d);
 }
 
-static void NAME(layers)(const ArgumentHead *of, int64_t count, const ArgumentDesk *at)
+static void run_layers(const ArgumentHead *of, int64_t count, const ArgumentDesk *at)
 {
     const int64_t d = ARG_WIDTH;
     for (int l = 0; l < ARG_LAYERS; l++) {
         const Layer *layer = of->layers + l;
-        NAME(normalise)(at->x, NULL, count, d, &layer->between, at->next);
-        at->desk.multiply(at->next, count, &layer->together, &at->desk, NULL, at->three);
+        at->desk.set->normalise(at->x, NULL, count, d, &layer->between, at->next);
+        at->desk.set->multiply(at->next, count, &layer->together, &at->desk, NULL, at->three);
         for (int h = 0; h < ARG_HEADS; h++) {
             const int64_t size = d / ARG_HEADS;
             for (int64_t s = 0; s < count; s++)
-                NAME(put_in)(at->three + s * 3 * d + h * size, s, count, d, size, at->desk.keys);
-            NAME(attend)(count, d, size, h, at->desk.keys, at->attended);
+                put_in(at->three + s * 3 * d + h * size, s, count, d, size, at->desk.keys);
+            at->desk.set->attend(count, d, size, h, at->desk.keys, at->attended);
         }
-        at->desk.multiply(at->attended, count, &layer->attended, &at->desk, NULL, at->next);
-        NAME(add)(at->x, at->next, count * d);
-        NAME(normalise)(at->x, NULL, count, d, &layer->behind, at->next);
-        at->desk.multiply(at->next, count, &layer->wide, &at->desk, NULL, at->wide);
+        at->desk.set->multiply(at->attended, count, &layer->attended, &at->desk, NULL, at->next);
+        add_rows(at->x, at->next, count * d);
+        at->desk.set->normalise(at->x, NULL, count, d, &layer->behind, at->next);
+        at->desk.set->multiply(at->next, count, &layer->wide, &at->desk, NULL, at->wide);
         for (int64_t i = 0; i < count * ARG_INNER; i++) at->wide[i] = at->wide[i] > 0.0f ? at->wide[i] : 0.0f;
-        at->desk.multiply(at->wide, count, &layer->narrow, &at->desk, NULL, at->next);
-        NAME(add)(at->x, at->next, count * d);
+        at->desk.set->multiply(at->wide, count, &layer->narrow, &at->desk, NULL, at->next);
+        add_rows(at->x, at->next, count * d);
     }
-    NAME(normalise)(at->x, NULL, count, d, &of->norm, at->next);
+    at->desk.set->normalise(at->x, NULL, count, d, &of->norm, at->next);
 }
 
 /* Scores of a parameter's spans; of those that run over the end -1e4. */
-static void NAME(spans)(const ArgumentHead *of, const ArgumentCall *call, const ArgumentDesk *at, int64_t p,
+static void score_spans(const ArgumentHead *of, const ArgumentCall *call, const ArgumentDesk *at, int64_t p,
                         float *spans)
 {
     const int64_t n = call->units, d = ARG_WIDTH;
@@ -83,11 +74,11 @@ static void NAME(spans)(const ArgumentHead *of, const ArgumentCall *call, const 
     float *start = at->line, *end = start + n, *sums = end + n, of_length[LONGEST];
     double sum = 0.0;
     sums[0] = 0.0f;
+    at->desk.set->dots(ask, at->answer, 3 * d, n, d, start);
+    at->desk.set->dots(ask + d, at->answer + d, 3 * d, n, d, end);
+    at->desk.set->dots(ask + 2 * d, at->answer + 2 * d, 3 * d, n, d, sums + 1);
     for (int64_t u = 0; u < n; u++) {
-        const float *answer = at->answer + 3 * u * d;
-        start[u] = NAME(dot)(ask, answer);
-        end[u] = NAME(dot)(ask + d, answer + d);
-        sum += NAME(dot)(ask + 2 * d, answer + 2 * d);
+        sum += sums[u + 1];
         sums[u + 1] = (float)sum;
     }
     for (int64_t k = 0; k < 4 * BEFORE; k++) { /* the words before and in a beginning, behind and in an end */
@@ -112,44 +103,32 @@ static void NAME(spans)(const ArgumentHead *of, const ArgumentCall *call, const 
 }
 
 /* The score of an option of a parameter, its number being `k`. */
-static float NAME(option)(const ArgumentHead *of, const ArgumentCall *call, const ArgumentDesk *at, int64_t p,
+static float score_option(const ArgumentHead *of, const ArgumentCall *call, const ArgumentDesk *at, int64_t p,
                           int64_t k, int64_t o)
 {
     const int64_t d = ARG_WIDTH;
     const float *units = at->next + (1 + call->parameters) * d, *by = call->by + o * d;
-    float best = -1e30f;
-    for (int64_t u = 0; u < call->units; u++) {
-        const float score = NAME(dot)(by, units + u * d);
-        best = score > best ? score : best;
-    }
-    float score = NAME(dot)(at->ask + (4 * p + 3) * d, call->own + o * d) + best / sqrtf((float)d);
+    float best = -1e30f, *each = at->line, score;
+    at->desk.set->dots(by, units, d, call->units, d, each);
+    for (int64_t u = 0; u < call->units; u++) best = each[u] > best ? each[u] : best;
+    at->desk.set->dots(at->ask + (4 * p + 3) * d, call->own + o * d, d, 1, d, &score);
+    score += best / sqrtf((float)d);
     for (int i = 0; i < OPTION_FEATURES; i++) score += call->told[o * OPTION_FEATURES + i] * of->said[i];
     if (call->boolean[p] && call->counts[p] == 2) score += at->small[p * SMALL + LONGEST + KINDS + k];
     return score;
 }
 
-static float NAME(summed)(const float *scores, int64_t n, float most)
-{
-    float sums[16] = {0}, sum = 0.0f;
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (int k = 0; k < 16; k++) sums[k] += exponential(scores[i + k] - most);
-    for (; i < n; i++) sum += exponential(scores[i] - most);
-    for (int k = 0; k < 16; k++) sum += sums[k];
-    return sum;
-}
-
-static void NAME(point)(const ArgumentHead *of, const ArgumentCall *call, const ArgumentDesk *at,
+static void point(const ArgumentHead *of, const ArgumentCall *call, const ArgumentDesk *at,
                         const ArgumentShares *found)
 {
     const int64_t n = call->units, d = ARG_WIDTH, count = call->parameters;
     memcpy(at->x, call->rows, (size_t)((1 + count) * d) * sizeof *at->x);
-    NAME(units)(of, call, at);
-    NAME(layers)(of, 1 + count + n, at);
+    put_units(of, call, at);
+    run_layers(of, 1 + count + n, at);
     const float *parameters = at->next + d, *units = parameters + count * d;
-    at->desk.multiply(parameters, count, &of->ask, &at->desk, NULL, at->ask);
-    at->desk.multiply(units, n, &of->answer, &at->desk, NULL, at->answer);
-    at->desk.multiply(parameters, count, &of->small, &at->desk, NULL, at->small);
+    at->desk.set->multiply(parameters, count, &of->ask, &at->desk, NULL, at->ask);
+    at->desk.set->multiply(units, n, &of->answer, &at->desk, NULL, at->answer);
+    at->desk.set->multiply(parameters, count, &of->small, &at->desk, NULL, at->small);
     const float scale = 1.0f / sqrtf((float)d);
     for (int64_t i = 0; i < 4 * count * d; i++) at->ask[i] *= scale;
     for (int64_t p = 0, o = 0; p < count; o += call->counts[p++]) {
@@ -158,13 +137,13 @@ static void NAME(point)(const ArgumentHead *of, const ArgumentCall *call, const 
         if (call->counts[p]) { /* who has options takes no span */
             scores = found->options + o;
             many = call->counts[p];
-            for (int64_t k = 0; k < many; k++) scores[k] = NAME(option)(of, call, at, p, k, o + k);
+            for (int64_t k = 0; k < many; k++) scores[k] = score_option(of, call, at, p, k, o + k);
         } else
-            NAME(spans)(of, call, at, p, spans);
+            score_spans(of, call, at, p, spans);
         *absent = at->small[p * SMALL + LONGEST + KINDS + 2];
         float most = largest(scores, many);
         most = most > *absent ? most : *absent;
-        const float total = logf(NAME(summed)(scores, many, most) + exponential(*absent - most)) + most;
+        const float total = logf(at->desk.set->sum_of_powers(scores, many, most) + exponential(*absent - most)) + most;
         for (int64_t i = 0; i < many; i++) scores[i] -= total;
         *absent -= total;
         if (call->counts[p])

@@ -7,7 +7,7 @@
 
 #include "transformer.h"
 
-#if !defined(EDGERET_TEXTS_ALONE) /* for who has no head of arguments to run: half of what is compiled */
+#if !defined(EDGERET_TEXTS_ALONE) /* for who has no head of arguments to run */
 #include "arguments.h"
 #endif
 #include "cpu.h"
@@ -274,21 +274,11 @@ INLINE void NAME(store)(int32_t *at, Whole sums) { vst1q_s32(at, sums); }
 END
 #endif
 
-#if defined(EDGERET_TEXTS_ALONE)
-#define SET_OF(name, like, panel) {run_##like, multiply_##name, panel}
-#else
-#define SET_OF(name, like, panel) {run_##like, multiply_##name, panel, point_##like}
-#endif
+#define SET_OF(name, like, panel) \
+    {multiply_##name, panel, begin_##like, normalise_##like, attend_##like, gelu_##like, dots_##like, sum_of_powers_##like}
 
 /* What multiplies, and whose other arithmetic goes with it. */
-static const struct {
-    Work *run;
-    Multiply *multiply;
-    int64_t panel;
-#if !defined(EDGERET_TEXTS_ALONE)
-    void (*point)(const ArgumentHead *, const ArgumentCall *, const ArgumentDesk *, const ArgumentShares *);
-#endif
-} SETS_HERE[SETS] = {
+static const Arithmetic SETS_HERE[SETS] = {
     [GENERIC] = SET_OF(generic, generic, 16),
 #if defined(__x86_64__)
     [AVX2] = SET_OF(avx2, avx2, 16),
@@ -301,6 +291,8 @@ static const struct {
     [ARM64_DOTPROD] = SET_OF(arm64_dotprod, generic, 16),
 #endif
 };
+
+#include "transformer_phases.h"
 
 /* How many columns of weights a set of instructions takes at a time; 0 if this library was made without it. */
 PUBLIC int64_t edgeret_panel(int64_t set) { return set >= 0 && set < SETS ? SETS_HERE[set].panel : 0; }
@@ -376,12 +368,12 @@ PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64
     Reading planned = plan(of, texts, start, longest, workers), *job = reading_in(room);
     furnish(&planned, (char *)job);
     *job = planned;
-    for (int64_t w = 0; w < job->workers; w++) job->desks[w].multiply = SETS_HERE[set].multiply;
+    for (int64_t w = 0; w < job->workers; w++) job->desks[w].set = &SETS_HERE[set];
     memcpy(job->ids, ids, (size_t)start * sizeof *ids);
     memcpy(job->ends, ends, (size_t)texts * sizeof *ends);
     for (int64_t i = 0; i < phases(of); i++) atomic_init(job->taken + i, 0);
     for (int64_t i = 0; i < phases(of) * job->parts; i++) atomic_init(job->makers + i, 0);
-    const int64_t late = edgeret_share(SETS_HERE[set].run, job, job->workers);
+    const int64_t late = edgeret_share(run_phases, job, job->workers);
     for (int64_t first = 0; first < start; first += job->block) {
         const Desk *desk = made_at(job, 2 * of->count, first / job->block);
         const int64_t rest = start - first, count = rest < job->block ? rest : job->block;
@@ -396,6 +388,8 @@ PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64
 }
 
 #if !defined(EDGERET_TEXTS_ALONE)
+#include "arguments_body.h"
+
 static size_t furnish_call(const ArgumentHead *of, const ArgumentCall *call, char *room, ArgumentDesk *at)
 {
     size_t used = 0;
@@ -425,8 +419,8 @@ PUBLIC int64_t edgeret_point(const ArgumentHead *of, const ArgumentCall *call, i
     ArgumentDesk at;
     char *aligned = room ? (char *)(((uintptr_t)room + 63) & ~(uintptr_t)63) : NULL;
     const int64_t used = (int64_t)(furnish_call(of, call, aligned, &at) / sizeof(float)) + 16;
-    at.desk.multiply = SETS_HERE[set].multiply;
-    if (room) SETS_HERE[set].point(of, call, &at, found);
+    at.desk.set = &SETS_HERE[set];
+    if (room) point(of, call, &at, found);
     return used;
 }
 #endif

@@ -61,10 +61,25 @@ typedef struct Desk Desk;
 typedef void Multiply(const float *numbers, int64_t count, const Product *by, const Desk *desk, const Maker *made,
                       float *out);
 
+typedef struct Reading Reading;
+
+/* What a set of instructions has of its own: products, whose weights it takes `panel` columns at a time (0: it is none of
+   this library's), and what transformer_body.h says. All else is compiled once. */
+typedef struct {
+    Multiply *multiply;
+    int64_t panel;
+    void (*begin)(const Reading *, int64_t first, int64_t count, const Desk *, float *tokens);
+    void (*normalise)(const float *rows, const float *beside, int64_t count, int64_t n, const Norm *by, float *out);
+    void (*attend)(int64_t count, int64_t hidden, int64_t size, int64_t h, float *room, float *out);
+    void (*gelu)(float *x, int64_t n);
+    void (*dots)(const float *row, const float *others, int64_t stride, int64_t count, int64_t n, float *out);
+    float (*sum_of_powers)(const float *scores, int64_t n, float most);
+} Arithmetic;
+
 /* What one worker has made of all tokens, and what it keeps of the rows that it is at and of the text whose tokens attend
    to one another; a row's numbers become bytes from 0 to `levels`. Nobody else writes here. */
 struct Desk {
-    Multiply *multiply;
+    const Arithmetic *set;
     float levels;
     float *tokens[2], *together, *attended;
     float *wide, *next, *other, *scales, *keys;
@@ -83,13 +98,13 @@ struct Desk {
    same bits. A worker that comes back late may find that what it reads was written anew; then what it makes is wrong, and
    somebody else has signed long ago. A desk's part is written again two layers later (tokens) or one, when everybody who
    may still sign has read it. */
-typedef struct {
+struct Reading {
     const Transformer *of;
     int64_t *ids, *ends;
     int64_t texts, count, block, longest, workers, parts;
     Desk desks[MOST_WORKERS];
     atomic_int *taken; /* not of eight bytes, which 32-bit devices cannot add to at once */
     Maker *makers;
-} Reading;
+};
 
 #endif
