@@ -14,6 +14,7 @@ from typing import Any, cast
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
+import more  # noqa: E402
 from conftest import build_tiny, make_demonstrations  # noqa: E402
 
 from edgeret import END, Decision, Runtime, Tool  # noqa: E402
@@ -61,15 +62,19 @@ def steps(runtime: Runtime, query: str) -> Iterator[dict[str, Any]]:
         for name in history:
             task.call(name, foreign=True)
         decision = task.next(k=None)
-        yield {
-            "history": list(history),
-            "tool": None if decision.tool == END else decision.tool,
-            "abstained": decision.abstained,
-            "confirm": decision.confirm,
-            "probability": rounded(decision.probability),
-            "candidates": [[one.tool, rounded(one.probability)] for one in decision.candidates],
-            **({"votes": list(votes(decision))} if query in EXPLAINED else {}),
-        }
+        told = {"votes": list(votes(decision))} if query in EXPLAINED else {}
+        yield {"history": list(history), **step(decision), **told}
+
+
+def step(decision: Decision) -> dict[str, Any]:
+    """A decision, of all candidates."""
+    return {
+        "tool": None if decision.tool == END else decision.tool,
+        "abstained": decision.abstained,
+        "confirm": decision.confirm,
+        "probability": rounded(decision.probability),
+        "candidates": [[one.tool, rounded(one.probability)] for one in decision.candidates],
+    }
 
 
 def votes(decision: Decision) -> Iterator[list[Any]]:
@@ -100,7 +105,21 @@ def expected(folder: Path) -> dict[str, Any]:
                 "steps": list(steps(runtime, query)),
             }
         )
-    return {"contentHash": runtime.manifest.content_hash, "tools": list(runtime.tools), "requests": found}
+    changed = runtime.with_tools(add=more.ADDED, remove=more.REMOVED)
+    with tempfile.TemporaryDirectory() as scratch:
+        return {
+            "contentHash": runtime.manifest.content_hash,
+            "tools": list(runtime.tools),
+            "requests": found,
+            "turns": list(more.turns(runtime, step)),
+            "added": [tool.to_dict() for tool in more.ADDED],
+            "removed": list(more.REMOVED),
+            "changed": list(more.changed(changed, step)),
+            "arguments": list(more.arguments(changed)),
+            "lessons": more.LESSONS,
+            "learned": list(more.learned(load_reference(folder), step)),
+            "refused": list(more.refused(folder, Path(scratch))),
+        }
 
 
 def write(target: Path) -> None:

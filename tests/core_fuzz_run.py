@@ -75,7 +75,9 @@ def fuzz(compiler: str, fuzzer: bool, what: str, seconds: int) -> int:
         made = objects / f"{source.stem}.o"
         if made.exists() and made.stat().st_mtime > max(headers, source.stat().st_mtime):
             return str(made)  # all targets share the library
-        subprocess.run([compiler, *flags, "-c", str(source), "-o", str(made)], check=True, stderr=subprocess.DEVNULL)
+        done = subprocess.run([compiler, *flags, "-c", str(source), "-o", str(made)], capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{source.name}: {done.stderr[-2000:]}")
         return str(made)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -29,6 +29,8 @@ import build  # noqa: E402
 
 CONFORMANCE = ROOT / "conformance"
 CLOSE = 2e-6
+LEARNED_CLOSE = 1e-5
+"""Of what was learned, whose weights come of many steps."""
 # Linked with all they need, so that no root of their architecture is wanted.
 RUNS: dict[str, tuple[str, str, str]] = {
     "linux-x86_64": ("x86_64-linux-musl", "", ""),
@@ -84,7 +86,47 @@ def expected(told: Any) -> tuple[list[list[str]], str, list[Line]]:
             lines.append({key: value for key, value in step.items() if key != "history"})
             if not step["history"]:
                 lines[-1] |= {key: request[key] for key in ("search", "spans", "vector")}
+    for turn in told["turns"]:
+        calls, last = [name for turn in turn["earlier"] for name in turn], next(filter(None, turn["earlier"][::-1]), [])
+        requests.append(["!turn", str(len(last)), turn["query"], *calls])
+        lines.append(decision_of(turn))
+    for number, (query, calls) in enumerate(told["lessons"], 1):
+        requests.append(["!learn", query, *calls])
+        lines.append({"stored": number})
+    for step in told["learned"]:
+        requests.append([step["query"]])
+        lines.append({**decision_of(step), "close": LEARNED_CLOSE})
+    added = ["+" + json.dumps(tool, ensure_ascii=False) for tool in told["added"]]
+    requests.append(["!change", *added, *("-" + name for name in told["removed"])])
+    lines.append({"changed": len(added) + len(told["removed"])})
+    for step in told["changed"]:
+        requests.append([step["query"]])
+        lines.append(decision_of(step))
+    for call in told["arguments"]:
+        before = [part for tool, given, result in call["calls"] for part in (tool, json_of(given), json_of(result))]
+        requests.append(["!call", call["tool"], call["query"], " ".join(map(str, call["clock"] or ())), *before])
+        lines.append({key: call[key] for key in ("given", "missing")})
     return requests, "default", lines
+
+
+def decision_of(step: Line) -> Line:
+    return {key: step[key] for key in ("tool", "abstained", "confirm", "probability", "candidates")}
+
+
+def json_of(value: Any) -> str:
+    """Nothing, where nobody told it."""
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def forged(told: Any, bundle: Path, to: Path) -> Iterator[tuple[str, Path]]:
+    """The forgeries of a file of conformance/, each in a folder of its own, with what is wrong."""
+    for number, one in enumerate(told["refused"]):
+        folder = shutil.copytree(bundle, to / str(number))
+        for name, at, digits in one["edits"]:
+            content = bytearray((folder / name).read_bytes())
+            content[at : at + len(digits) // 2] = bytes.fromhex(digits)
+            (folder / name).write_bytes(content)
+        yield one["why"], folder
 
 
 def native(work: Path) -> list[str]:
@@ -135,7 +177,7 @@ def check(name: str, command: Sequence[str], wanted: Sequence[tuple[Path, list[l
             for what in got.keys() & line.keys():
                 far = max(differences(keyed(got[what], what), keyed(line[what], what)), default=0.0)
                 most = max(most, far if far != float("inf") else 0.0)
-                if far > CLOSE:
+                if far > line.get("close", CLOSE):
                     wrong.append(f"{request}: {what}: {got[what]} and not {line[what]}"[:400])
         counted = f"{len(requests)} requests, {len(wrong)} differ, numbers within {most:.1e}"
         print(f"{name}: {bundle.name}: {counted}", *wrong[:5], sep="\n  ")

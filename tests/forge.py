@@ -173,11 +173,12 @@ class Forgery:
         for role in TREES:
             if role in self.trees:
                 self.files[role] = (encode_tools if role == "tools" else encode_json)(self.trees[role])
-        self._hash(("encoder", "tokenizer"))
+        self._hash(("encoder", "table", "tokenizer"))
         hashes = {entry["role"]: entry["sha256"] for entry in self.entries}
         spec = self.info.get("encoder") if isinstance(self.info, dict) else None
         spec = spec.get("spec") if isinstance(spec, dict) else None
-        owner = fingerprint(spec, hashes.get("encoder", ""), hashes.get("tokenizer", ""))
+        weights = hashes.get("encoder", hashes.get("table", ""))  # a table stands in its place (5.1)
+        owner = fingerprint(spec, weights, hashes.get("tokenizer", ""))
         for role in MAPS:
             key, new = ("tokenizer", hashes.get("tokenizer", "")) if role in OF_TOKENIZER else ("encoder", owner)
             as_it_was = self.files.get(role) is self._forger.files.get(role)

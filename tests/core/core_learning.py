@@ -11,6 +11,7 @@ import numpy as np
 from binding import Change, Core, Model, Task, Text
 
 import edgeret
+from edgeret.core.explained import Told
 from edgeret_export.reference.runtime import request_of
 
 ACCEPTED, CORRECTED, DEMONSTRATION = range(3)
@@ -24,7 +25,10 @@ class ReportRaw(c.Structure):
 
 
 class OpenOptions(c.Structure):
-    _fields_ = (("size", c.c_size_t), ("wait_s", c.c_double), ("key", Text))
+    _fields_ = (
+        ("size", c.c_size_t), ("wait_s", c.c_double), ("key", Text), ("fold_after", c.c_uint32), ("bytes", c.c_char_p),
+        ("byte_count", c.c_size_t),
+    )  # fmt: skip
 
 
 class LearnOptions(c.Structure):
@@ -59,11 +63,22 @@ _TELL = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(PlanRaw))
 _TELL_BYTES = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_size_t)
 
 
+def explained(task: Task) -> None:
+    """Has the library explain a task's last step."""
+    told, best = Told(c.sizeof(Told)), (c.c_int32 * 1)(-1)
+    task.core("er_explain", task.handle, best, c.c_size_t(1), c.byref(told))
+
+
 class Learner:
     """A learner, and tasks that decide with it."""
 
     def __init__(
-        self, model: Model, overlay: Path | str | None = None, wait_s: float = 60.0, key: bytes | None = None
+        self,
+        model: Model,
+        overlay: Path | str | None = None,
+        wait_s: float = 60.0,
+        key: bytes | None = None,
+        kept: bytes | None = None,
     ) -> None:
         self.core: Core = model.core
         self.handle = c.c_void_p()
@@ -71,6 +86,8 @@ class Learner:
         options = OpenOptions(c.sizeof(OpenOptions), wait_s)
         if key is not None:
             options.key = Text.of(key)
+        if kept is not None:
+            options.bytes, options.byte_count = kept, len(kept)
         path = None if overlay is None else str(overlay).encode()
         self.core("er_learner_open", model.handle, path, c.byref(options), c.byref(self.handle))
         self.model = Model(self.core, c.c_void_p(self.core.library.er_learner_model(self.handle)))

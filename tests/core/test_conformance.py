@@ -10,11 +10,16 @@ from ctypes import CDLL
 from pathlib import Path
 from typing import Any
 
+import core_run
 import pytest
 from binding import Core
+from core_build import CORE
 from test_core_explain import told
 
+import edgeret
 from edgeret import Vote
+from edgeret.errors import EdgeretError
+from edgeret_export.reference.runtime import load_reference
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance"
 KINDS = sorted(path.stem for path in CONFORMANCE.glob("*.json"))
@@ -23,6 +28,23 @@ KINDS = sorted(path.stem for path in CONFORMANCE.glob("*.json"))
 def test_the_reference_would_write_the_same() -> None:
     made = subprocess.run([sys.executable, CONFORMANCE / "make.py", "--check"], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_program_around_the_core_gives_every_number(core: CDLL, kind: str, tmp_path: Path) -> None:
+    program, library = tmp_path / "conformance", Path(core._name)
+    flags = ("-std=c11", f"-I{CORE / 'include'}", f"-Wl,-rpath,{library.parent}")
+    subprocess.run(["cc", *flags, CORE / "test" / "conformance.c", library, "-o", program], check=True)
+    told = json.loads((CONFORMANCE / f"{kind}.json").read_bytes())
+    wanted = [(CONFORMANCE / kind, *core_run.expected(told))]
+    assert not core_run.check(kind, [str(program)], wanted)
+    for why, folder in core_run.forged(told, CONFORMANCE / kind, tmp_path):
+        done = subprocess.run([program, folder], input="", capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and done.stderr.count("\n") == 1, why
+        with pytest.raises(EdgeretError):
+            edgeret.load(folder)
+        with pytest.raises(EdgeretError):
+            load_reference(folder)
 
 
 @pytest.mark.parametrize("kind", KINDS)

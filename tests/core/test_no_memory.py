@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes as c
+import math
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from binding import Core, CoreError
+from binding import AUTO, DESCRIPTION, HYBRID, Core, CoreError, Encoder, Run
 from conftest import build_tiny
+from core_learning import explained
 
 from edgeret import Call
 from edgeret_export.recipe import Recipe
@@ -27,17 +30,34 @@ def core(failing_core: c.CDLL) -> Core:
     return Core(failing_core)
 
 
-@pytest.mark.parametrize("profile", ["tiny", "default"])
+@Run
+def encode(_: object, place: Any, failure: Any) -> int:
+    """An encoder of the caller's: a direction for each id."""
+    window, rows = place.contents, []
+    for i in window.ids[: window.count]:
+        rows.append([math.sin(i * (k + 1)) for k in range(window.dimension)])
+    mean = [sum(column) for column in zip(*rows, strict=True)]
+    length = math.hypot(*mean)
+    for to, values in (
+        (window.vector, [value / length for value in mean]),
+        (window.tokens, [one for row in rows for one in row]),
+    ):
+        c.memmove(to, (c.c_float * len(values))(*values), 4 * len(values))
+    return 0
+
+
+@pytest.mark.parametrize("profile", ["tiny", "default", "full"])
 def test_every_allocation_may_fail(core: Core, tmp_path: Path, profile: str) -> None:
     folder = build_tiny(
         tmp_path / "bundle", recipe=Recipe(precision="fp32", profile=profile), few=0 if profile == "default" else 1500
     )
-    probe_fail = core.library.probe_fail
+    probe_fail, encoder = core.library.probe_fail, Encoder(c.sizeof(Encoder), encode, None, 8)
+    given = {"encoder": c.addressof(encoder)} if profile == "full" else {}
 
     def everything() -> tuple[object, ...]:
-        model = core.load(folder, first_stage_alone=int(profile == "default"))
+        model = core.load(folder, first_stage_alone=int(profile == "default"), **given)
         try:
-            hits = model.search("find a file")
+            hits = [model.search("find a file", strategy=strategy) for strategy in (AUTO, HYBRID, DESCRIPTION)]
             with model.task("find my file, then send a mail and write a note of it") as task:
                 vectors = [part.tolist() for part in task.encoding()] if model.encodes else []
                 task.next()
@@ -49,7 +69,9 @@ def test_every_allocation_may_fail(core: Core, tmp_path: Path, profile: str) -> 
                     turn.fork() as other,
                 ):
                     decided = fork.next(), turn.next(), other.next()
-                found = hits, vectors, read, decided, task.next(), task.left_aside()
+                decided_last = task.next()
+                explained(task)
+                found = hits, vectors, read, decided, decided_last, task.left_aside()
             with (
                 closing(model.with_tools(ADDED, ["send_mail", "find_file"], REPLACED)) as other,
                 other.task("lock the door, then write a note of it") as task,

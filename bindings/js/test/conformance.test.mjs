@@ -9,9 +9,68 @@ import { EdgeretError, Model, load } from "../node.js";
 
 const ROOT = fileURLToPath(new URL("../../../conformance/", import.meta.url));
 const kinds = (await readdir(ROOT)).filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5));
-const near = (a, b, what) => assert.ok(Math.abs(a - b) <= 2e-6, `${what}: ${a} and not ${b}`);
+const near = (a, b, what, most = 2e-6) => assert.ok(Math.abs(a - b) <= most, `${what}: ${a} and not ${b}`);
+
+/** A decision and all its candidates are those that were wanted. */
+function same(task, wanted, where, most) {
+  const decision = task.next();
+  assert.equal(decision.tool, wanted.tool, where);
+  assert.equal(decision.abstained, wanted.abstained, where);
+  assert.equal(decision.confirm, wanted.confirm, where);
+  near(decision.probability, wanted.probability, where, most);
+  const listed = new Map(task.candidates(100).map((one) => [one.tool ?? "<end>", one.probability]));
+  assert.equal(listed.size, wanted.candidates.length, where);
+  for (const [tool, probability] of wanted.candidates) near(listed.get(tool), probability, `${where}: ${tool}`, most);
+  task.end();
+}
+
+/** Year to second, as a local time here. */
+const clock = (parts) => (parts === null ? {} : { now: new Date(parts[0], parts[1] - 1, ...parts.slice(2, 6)) });
 
 for (const kind of kinds) {
+  test(`${kind}: later turns, what is learned, changed tools and what calls are given`, async () => {
+    const wanted = JSON.parse(await readFile(`${ROOT}${kind}.json`, "utf-8")), model = await load(ROOT + kind);
+    for (const turn of wanted.turns) same(model.task(turn.query, { earlier: turn.earlier }), turn, turn.query);
+    const learner = model.learner();
+    for (const [query, calls] of wanted.lessons) {
+      const task = learner.task(query);
+      for (const tool of calls) task.call(tool);
+      task.learn();
+      task.end();
+    }
+    for (const step of wanted.learned) same(learner.task(step.query), step, step.query, 1e-5);
+    learner.close();
+    const changed = model.withTools({ add: wanted.added, remove: wanted.removed });
+    for (const step of wanted.changed) same(changed.task(step.query), step, step.query);
+    for (const { tool, query, clock: parts, calls, given, missing } of wanted.arguments) {
+      const task = changed.task(query), place = (n) => [...query].slice(0, n).join("").length;
+      for (const [name, args, result] of calls) task.call(name, args, result ?? undefined);
+      const found = task.arguments(tool, clock(parts));
+      assert.deepEqual(Object.entries(found.missing), missing, query);
+      assert.deepEqual(Object.keys(found.given), given.map(([name]) => name), query);
+      for (const [name, value, source, begin, end, confidence, alternatives] of given) {
+        const one = found.given[name];
+        assert.deepEqual([one.value, one.source, one.alternatives], [value, source, alternatives], `${query}: ${name}`);
+        assert.deepEqual(one.span, end ? [place(begin), place(end)] : null, `${query}: ${name}`);
+        near(one.confidence, confidence, `${query}: ${name}`);
+      }
+      task.end();
+    }
+    changed.free();
+    model.free();
+  });
+
+  test(`${kind}: what is forged is refused`, async () => {
+    const wanted = JSON.parse(await readFile(`${ROOT}${kind}.json`, "utf-8")), files = new Map();
+    for (const name of await readdir(ROOT + kind)) files.set(name, new Uint8Array(await readFile(`${ROOT}${kind}/${name}`)));
+    (await Model.from(files)).free();
+    for (const { why, edits } of wanted.refused) {
+      const forged = new Map([...files].map(([name, bytes]) => [name, bytes.slice()]));
+      for (const [name, at, digits] of edits) forged.get(name).set(digits.match(/../g).map((two) => Number.parseInt(two, 16)), at);
+      await assert.rejects(Model.from(forged), (error) => error instanceof EdgeretError && ["bundle", "file"].includes(error.code), why);
+    }
+  });
+
   test(`${kind}: every decision and every search`, async () => {
     const wanted = JSON.parse(await readFile(`${ROOT}${kind}.json`, "utf-8"));
     const model = await load(ROOT + kind);
@@ -24,15 +83,7 @@ for (const kind of kinds) {
       for (const step of steps) {
         const task = model.task(query);
         for (const tool of step.history) task.call(tool);
-        const decision = task.next(), where = `${query} behind ${step.history}`;
-        assert.equal(decision.tool, step.tool, where);
-        assert.equal(decision.abstained, step.abstained, where);
-        assert.equal(decision.confirm, step.confirm, where);
-        near(decision.probability, step.probability, where);
-        const listed = new Map(task.candidates(100).map((one) => [one.tool ?? "<end>", one.probability]));
-        assert.equal(listed.size, step.candidates.length, where);
-        for (const [tool, probability] of step.candidates) near(listed.get(tool), probability, `${where}: ${tool}`);
-        task.end();
+        same(task, step, `${query} behind ${step.history}`);
       }
     }
     model.free();
