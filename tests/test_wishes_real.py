@@ -42,6 +42,7 @@ def test_from_tools_alone(real: Path) -> None:
     assert sum(right(runtime, value["turned"]) for runtime, value in made) >= 26
 
 
+@pytest.mark.full
 def test_with_forty_demonstrations_of_single_calls(tmp_path: Path) -> None:
     kept = turned = 0
     for file, value in CASES[:2]:

@@ -73,7 +73,7 @@ def built(kept: Path, core: Path) -> Jvm:
     sources = sorted(
         path for path in JAVA.rglob("*") if path.suffix in (".java", ".c", ".h") or path.name == "Makefile"
     )
-    told = hashlib.sha256(str(core).encode())
+    told = hashlib.sha256(core.read_bytes())
     for path in sources:
         told.update(path.name.encode() + b"\0" + path.read_bytes())
     target = kept / told.hexdigest()[:24]

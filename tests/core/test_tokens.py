@@ -132,7 +132,7 @@ def test_bert(library: ctypes.CDLL) -> None:
     ours.close()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(text=st.text(max_size=60))
 def test_any_text(library: ctypes.CDLL, text: str) -> None:
     ours, theirs = _base(library)

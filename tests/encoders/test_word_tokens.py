@@ -62,7 +62,7 @@ def reader_of(made: Tokenizer) -> WordTokens | None:
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("longest", [100, 5])
 @pytest.mark.parametrize("lowercase", [True, False])
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(TEXTS | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60))
 def test_a_text_has_the_tokens_that_the_library_finds(lowercase: bool, longest: int, compiled: bool, text: str) -> None:
     if compiled and LIBRARY is None:

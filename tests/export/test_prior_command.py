@@ -85,6 +85,7 @@ def test_a_prior_goes_with_the_adapter_that_it_was_fitted_with() -> None:
 SHIPPED = str(cards_folder() / "token-vectors" / f"{DEFAULT_ENCODER}.msgpack")
 
 
+@pytest.mark.full
 @pytest.mark.real
 def test_a_prior_for_tables_reads_every_set_by_a_table(tmp_path: Path, sets: list[str]) -> None:
     file = tmp_path / "prior.json"

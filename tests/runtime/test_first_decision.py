@@ -109,7 +109,7 @@ JOINTS += [
 ]
 
 
-@settings(max_examples=500)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from([*JOINTS, " ", " ", *WORDS[:6], "a"]), max_size=25).map("".join) | st.text(max_size=60))
 def test_clauses_are_those_of_the_expression(text: str) -> None:
     found = clauses.clause_spans(text)
@@ -118,7 +118,7 @@ def test_clauses_are_those_of_the_expression(text: str) -> None:
         assert found == clauses.clause_spans(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.sampled_from([*JOINTS, " ", " ", *WORDS[:6], "a"]), max_size=400).map("".join),
     st.integers(0, 3),
@@ -138,7 +138,7 @@ def test_passages_are_those_that_python_finds(text: str, left_out: int, wide: bo
     np.testing.assert_allclose(found.clauses, expected.clauses, atol=1e-4)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.text(max_size=80))
 def test_a_text_is_spelt_as_numpy_spells_it_to_the_bit(text: str) -> None:
     buckets, values = spelling.spelling(text)

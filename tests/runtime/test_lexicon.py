@@ -175,7 +175,7 @@ SAYINGS = st.lists(st.sampled_from("abcdefghij"), max_size=12).map(" ".join)
 
 
 @pytest.mark.skipif(LIBRARY is None, reason="the package was built without a C compiler")
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(SAYINGS, SAYINGS), min_size=1, max_size=150), SAYINGS, st.integers(1, 70), st.integers(0, 9))
 def test_the_library_finds_and_compares_a_few_tools_as_numpy_does(
     told: list[tuple[str, str]], query: str, k: int, seed: int

@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery, Encoder
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import Tool, references
 from edgeret_export.fitting.argument_cases import Case, cases
-from edgeret_export.fitting.argument_network import Network, batch, hide, loss
 from edgeret_export.fitting.argument_pool import Judged, fit_pool, fit_traits, judge, rows_of, steps_of, summed
 from edgeret_export.reference.arguments.reader import ArgumentReader, texts_of, wanted_of
 from edgeret_export.reference.arguments.role import Counts, StoredArguments
@@ -79,6 +77,8 @@ class Reading:
 @contextmanager
 def _alone() -> Iterator[None]:
     """One thread, so that the same cases give the same bytes."""
+    import torch
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -99,6 +99,10 @@ def fit(
 ) -> Arrays:
     """Weights fitted to cases, from others that stand at the beginning or from random ones; of the units' vectors a
     share is `hidden`."""
+    import torch  # takes seconds, and most builds from tools alone need it for nothing
+
+    from edgeret_export.fitting.argument_network import Network, batch, hide, loss
+
     fine = [
         one
         for one in given
