@@ -22,6 +22,7 @@ from edgeret.cli.options import (
     add_mask_options,
     add_overlay_options,
     add_runtime_options,
+    kind_of_path,
     load_runtime,
     parse_history,
     parse_names,
@@ -148,7 +149,9 @@ def _with_tools_first(argv: list[str]) -> list[str]:
         if len(name) >= len("--to") and "--tools".startswith(name):  # argparse takes a clear beginning for the whole
             after = place + 1 if equals else place + 2
             value = value if equals else "".join(argv[place + 1 : after])
-            if value.endswith((".json", ".jsonl")):
+            # A file of another name may be called like a tool, which is chosen from a bundle, and that is a folder.
+            file = kind_of_path(value) == "file" and "folder" not in map(kind_of_path, argv[1:])
+            if value.endswith((".json", ".jsonl")) or file:
                 return [argv[0], value, *argv[1:place], *argv[after:]]
     return argv
 

@@ -333,3 +333,11 @@ def add_mask_options(parser: argparse._ActionsContainer) -> None:
         metavar="C",
         help="how often the mask should hold what is right (default: %(default)s)",
     )
+
+
+def kind_of_path(word: str) -> str:
+    """What lies where a word names a path: folder, file or nothing."""
+    try:
+        return "folder" if Path(word).is_dir() else "file" if Path(word).exists() else "nothing"
+    except (OSError, ValueError):  # words that no path can be
+        return "nothing"

@@ -158,15 +158,25 @@ def test_an_option_that_is_misspelt_is_told_by_the_command_that_has_it(
     assert "did you mean" not in refused(capsys, "edgeret", "select", tiny, "q", "-x")
 
 
+@pytest.mark.parametrize("name", ["tools.jsonl", "catalogue"])
 @pytest.mark.parametrize("command", ["select", "search", "plan", "prompt"])
 def test_a_file_of_tools_is_taken_as_select_takes_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, name: str
 ) -> None:
-    tools = tmp_path / "tools.jsonl"
+    tools = tmp_path / name
     tools.write_text('{"name": "play_music", "description": "Plays music."}\n', encoding="utf-8")
     for option in (["--tools", str(tools)], [f"--tools={tools}"], ["--tool", str(tools)]):
         assert cli.main([command, *option, "play music"]) == 0
         assert "play_music" in capsys.readouterr().out
+
+
+def test_a_tool_that_is_called_like_a_file_is_chosen_from_a_bundle(
+    capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("play_music").write_text("")
+    assert cli.main(["select", str(tiny), "--tools", "play_music", "play my song " * 99]) == 0
+    assert "play_music" in capsys.readouterr().out
 
 
 def test_what_was_left_out_is_named(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
