@@ -65,8 +65,8 @@ npm:
 NPU := build/npu
 npu: $(VENV)/.export $(NPU)/openvino $(NPU)/qnn
 	$(BIN)/python tests/npu_run.py build $(NPU)/bundle
-	PYTHONPATH=. $(NPU)/openvino/bin/python tests/npu_run.py openvino $(NPU)/bundle
-	case "$$(uname -sm)" in "Linux x86_64") PYTHONPATH=. $(NPU)/qnn/bin/python tests/npu_run.py qnn $(NPU)/bundle;; \
+	PYTHONPATH=.:export $(NPU)/openvino/bin/python tests/npu_run.py openvino $(NPU)/bundle
+	case "$$(uname -sm)" in "Linux x86_64") PYTHONPATH=.:export $(NPU)/qnn/bin/python tests/npu_run.py qnn $(NPU)/bundle;; \
 	  *) echo "Qualcomm's compiler: skipped, its emulator is for Linux on x86" >&2;; esac
 
 $(NPU)/openvino:

@@ -1,8 +1,8 @@
-"""Builds our own arithmetic (edgeret/kernel/*.c) and the core (core/src/*.c) into the package, with the compiler here.
+"""Builds the core (core/src/*.c) into the package, with the compiler here; for a build host, which installs a checkout
+to be edited, the arithmetic that heads are fitted with (edgeret/kernel/*.c) as well.
 
-Without a compiler the build ends, and says how to get one. With EDGERET_PURE=1 the package is built without both
-libraries, and numpy and ONNX Runtime do the same, more slowly. With EDGERET_TARGET=manylinux-aarch64 or another name in
-wheels/targets.py they are compiled for that platform, by zig.
+Without a compiler the build ends, and says how to get one. With EDGERET_TARGET=manylinux-aarch64 or another name in
+wheels/targets.py it is compiled for that platform, by zig.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class StepHook(BuildHookInterface):
         return [targets.ZIG] if os.environ.get("EDGERET_TARGET") else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Adds the libraries to the wheel, which then is for one platform."""
+        """Adds the library to the wheel, which then is for one platform."""
         if name := os.environ.get("EDGERET_TARGET"):
             self._for_target(targets.chosen(name), version == "editable", build_data)
         else:
-            self._for_this_machine(build_data)
+            self._for_this_machine(version == "editable", build_data)
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Removes what was compiled for a wheel only."""
@@ -55,7 +55,7 @@ class StepHook(BuildHookInterface):
             shutil.rmtree(self._made, ignore_errors=True)
 
     def _for_target(self, name: str, editable: bool, build_data: dict[str, Any]) -> None:
-        """With zig. A failure ends the build: whoever names a platform wants no wheel without the libraries."""
+        """With zig. A failure ends the build: whoever names a platform wants no wheel without the library."""
         target, root = targets.TARGETS[name], Path(self.root)
         build_data["pure_python"] = False
         if editable:
@@ -69,27 +69,21 @@ class StepHook(BuildHookInterface):
             return
         # Not in the checkout, whose own libraries are for this machine, and where several may build at once.
         self._made = Path(tempfile.mkdtemp(prefix="edgeret-kernel-"))
-        for library in targets.LIBRARIES:
-            held = library.file(target.suffix)
-            targets.compile_for(target, library, root, self._made / held.name)
-            build_data["force_include"][str(self._made / held.name)] = held.as_posix()
+        held = targets.CORE_LIBRARY.file(target.suffix)
+        targets.compile_for(target, targets.CORE_LIBRARY, root, self._made / held.name)
+        build_data["force_include"][str(self._made / held.name)] = held.as_posix()
         build_data["tag"] = f"py3-none-{target.tag}"
 
-    def _for_this_machine(self, build_data: dict[str, Any]) -> None:
+    def _for_this_machine(self, editable: bool, build_data: dict[str, Any]) -> None:
         """With the compiler that is here, if there is one."""
         root = Path(self.root)
-        if os.environ.get("EDGERET_PURE") == "1":
-            for library in targets.LIBRARIES:
-                (root / library.file()).unlink(missing_ok=True)
-            self.app.display_info("edgeret: EDGERET_PURE=1, so numpy and ONNX Runtime do all arithmetic")
-            return
         compiler = shlex.split(os.environ.get("CC", "cc"))
         # An end, and no warning: pip shows none, and a slim image would be slow without a word.
         if sys.platform == "win32":
             raise targets.BuildError(f"on Windows no compiler of the machine's own is used. {targets.WITHOUT_COMPILER}")
         if shutil.which(compiler[0]) is None:
             raise targets.BuildError(f"no C compiler ({compiler[0]}) is used here. {targets.ADVICE}")
-        for library in targets.LIBRARIES:
+        for library in targets.LIBRARIES if editable else (targets.CORE_LIBRARY,):
             file = root / library.file()
             build_data["artifacts"].append(library.file().as_posix())
             # An editable installation, another one with other extras and a wheel: each would compile for half a minute.

@@ -97,10 +97,10 @@ def instruction_set() -> str:
 
 
 def _asked(machine: str) -> str:
-    """What our own library says of this CPU, where the system lists nothing of it, as macOS and Windows do."""
-    from edgeret.kernel import INSTRUCTION_SETS, LIBRARY
+    """What the library says of this CPU, where the system lists nothing of it, as macOS and Windows do."""
+    from edgeret.kernel import widest_set
 
-    name = "generic" if LIBRARY is None else INSTRUCTION_SETS[LIBRARY.edgeret_instruction_set()]
+    name = widest_set()
     if machine not in ("aarch64", "arm64"):
         return name
     # All of Apple's multiply bytes, the library or not.

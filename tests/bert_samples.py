@@ -9,9 +9,9 @@ from pathlib import Path
 from xlmr_samples import card_of
 
 from edgeret.encoders.checks import onnx_file
-from edgeret.encoders.transformer_graph import Transformer, read_transformer
 from edgeret_export.encoders.export import ExportedEncoder, export_encoder
 from edgeret_export.encoders.onnx_graph import quiet
+from edgeret_export.reference.encoders.transformer_graph import Transformer, read_transformer
 
 WIDTH, HEADS, INNER, LAYERS, MAX_TOKENS = 64, 4, 128, 2, 40
 WORDS = (

@@ -15,11 +15,8 @@ import pytest
 from core_build import core, core_library, failing_core  # noqa: F401  (fixtures)
 from shared import once
 
-from edgeret import kernel
 from edgeret.bundle.writer import writing
-from edgeret.encoders import static, word_tokens
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
-from edgeret.inputs import clauses
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
@@ -34,7 +31,8 @@ from edgeret_export.fitting.training_set import FEW_PLANS, training_set
 from edgeret_export.places import HERE, Place
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
-from edgeret_export.reference import evidence, lexicon
+from edgeret_export.reference import evidence, kernel, lexicon
+from edgeret_export.reference.encoders import static, word_tokens
 from edgeret_export.reference.inputs import spelling, word_numbers
 from edgeret_export.reference.scoring import calibration, graph, head, increments, learner, log_shares, prior
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, find_card
@@ -242,7 +240,6 @@ def without_library(patch: pytest.MonkeyPatch) -> None:
             static,
             word_tokens,
             word_numbers,
-            clauses,
             spelling,
             evidence,
             lexicon,

@@ -38,11 +38,12 @@ from edgeret.bundle.overlay import Contents, is_unborn, pack_batch, pack_header,
 from edgeret.bundle.reader import parse_manifest
 from edgeret.bundle.signature import parse_signatures
 from edgeret.bundle.signature_trust import parse_trust
-from edgeret.encoders.checks import onnx_file, tokenizer_file
+from edgeret.encoders.checks import onnx_file
 from edgeret.errors import EdgeretError
 from edgeret.inputs.jsonl import decode
 from edgeret.inputs.tools import read_tool
 from edgeret.planner.checks import gguf_file
+from edgeret_export.reference.encoders.checks import tokenizer_file
 
 ROOT = Path(__file__).parents[1]
 CONFORMANCE, KEPT = ROOT / "conformance", ROOT / "tests" / "data" / "fuzz"

@@ -25,8 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import edgeret
-from edgeret.encoders.base import Encoder
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import DEVICE_MEMORY
 from edgeret.errors import EdgeretError, MissingExtraError, PlannerError, ProviderError
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
@@ -39,6 +37,8 @@ from edgeret_bench.results.files import stamp, write_result
 from edgeret_bench.results.tables import measured
 from edgeret_bench.results.writing import as_text
 from edgeret_bench.speed import latency, sweeps
+from edgeret_export.reference.encoders.base import Encoder
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.runtime import components_of
 
 REQUESTS = Path(__file__).parents[1] / "examples" / "desktop" / "requests.jsonl"
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     found = {
         "provider": encoder.providers[0],
         "graph": encoder.spec.precision,
-        "io_binding": isinstance(encoder, OnnxEncoder) and encoder.bound,
+        "io_binding": isinstance(encoder, OnnxEncoder) and encoder.graphs.bound,
         "golden": golden(device),
         "batch_cosine": batch_cosine(device, queries),
         "encode_ms": binding(encoder, queries, options.runs),
@@ -168,17 +168,17 @@ def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
 def binding(encoder: Encoder, queries: Sequence[str], runs: int) -> dict[str, dict[str, float]]:
     """ms to encode a text alone with inputs and outputs bound to the device's memory and without, in turns; nothing for
     a device that shares the CPU's memory."""
-    if not (isinstance(encoder, OnnxEncoder) and encoder.bound):
+    if not (isinstance(encoder, OnnxEncoder) and encoder.graphs.bound):
         return {}
     ms: dict[str, list[float]] = {"bound": [], "not bound": []}
     for i in range(-WARMUP, runs):
         for name, times in ms.items():
-            encoder.bound = name == "bound"
+            encoder.graphs.bound = name == "bound"
             began = perf_counter()
             encoder.encode(queries[i % len(queries)])
             if i >= 0:
                 times.append((perf_counter() - began) * 1e3)
-    encoder.bound = True
+    encoder.graphs.bound = True
     return {name: quantiles(times) for name, times in ms.items()}
 
 

@@ -17,9 +17,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from edgeret import kernel
-from edgeret.encoders.compiled import SETS
 from edgeret.host import instruction_set
+from edgeret.kernel import made_of
+from edgeret_export.reference import kernel
+from edgeret_export.reference.encoders.compiled import SETS
 
 ROOT = Path(__file__).parents[1]
 SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
@@ -96,8 +97,7 @@ def in_python(compiler: str, place: Path, libraries: str, tests: Sequence[str]) 
     shutil.copytree(ROOT / "edgeret", place / "edgeret", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     copy = place / "edgeret" / "kernel"
     sources = sorted(copy.glob("*.c"))
-    made_of = f'-DEDGERET_SOURCES="{kernel._made_of("")}"'  # noqa: SLF001
-    shared = ("-fPIC", "-shared", "-fvisibility=hidden", made_of)
+    shared = ("-fPIC", "-shared", "-fvisibility=hidden", f'-DEDGERET_SOURCES="{made_of("")}"')
     subprocess.run([compiler, *FLAGS, *shared, "-o", copy / kernel.FILE.name, *sources, "-lm"], check=True)
     environment = {
         **os.environ,
@@ -105,7 +105,8 @@ def in_python(compiler: str, place: Path, libraries: str, tests: Sequence[str]) 
         "LD_PRELOAD": libraries,
         "PYTHONPATH": os.pathsep.join(map(str, (place, ROOT / "export", ROOT / "bench"))),
     }
-    check = f"from edgeret import kernel; assert kernel.LIBRARY and str(kernel.FILE.parent) == {str(copy)!r}"
+    found = f"assert kernel.LIBRARY and str(kernel.FILE.parent) == {str(copy)!r}"
+    check = f"from edgeret_export.reference import kernel; {found}"
     # In the copy's folder, since Python looks where it is run before anywhere else.
     subprocess.run([sys.executable, "-c", check], env=environment, cwd=place, check=True)
     settings = ("-q", "-x", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT)

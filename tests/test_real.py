@@ -15,7 +15,6 @@ import edgeret
 from edgeret.bundle.reader import read_manifest
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.tools import read_tools
-from edgeret.kernel import LIBRARY
 from edgeret.runtime.runtime import Runtime
 from edgeret_bench.accuracy import next_tool
 from edgeret_export.build import build_bundle
@@ -50,8 +49,8 @@ def test_the_parity_gate_measured_a_faithful_encoder(real: Path) -> None:
 def test_fp32_vectors_are_those_of_sentence_transformers(runtime: Runtime) -> None:
     from sentence_transformers import SentenceTransformer
 
-    from edgeret.encoders.onnx import OnnxEncoder
     from edgeret.encoders.providers import choose
+    from edgeret_export.reference.encoders.onnx import OnnxEncoder
 
     exported = export_encoder(find_card(DEFAULT_ENCODER), "fp32")
     encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 2)
@@ -100,31 +99,3 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
     assert hashes[0] == hashes[1]
     for file in (tmp_path / "a").iterdir():
         assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
-
-
-FIRST_USE = """
-import json, sys
-import edgeret
-from edgeret.cli import doctor
-runtime, there = edgeret.load(sys.argv[1]), []
-for use in (
-    lambda: runtime.task("mail the minutes to ana").next(),
-    {"a letter": lambda: runtime.task("schick ana die Größe").next(), "warmup": runtime.warmup,
-     "search": lambda: runtime.search("schick ana die Größe"), "doctor": lambda: doctor.examine(runtime)}[sys.argv[2]],
-):
-    use()
-    there.append("tokenizers" in sys.modules)
-print(json.dumps(there))
-"""
-
-
-@pytest.mark.skipif(LIBRARY is None, reason="where nothing is compiled the library reads every word")
-@pytest.mark.parametrize(
-    ("use", "needs"), [("a letter", False), ("warmup", False), ("search", False), ("doctor", False)]
-)
-def test_the_tokenizers_library_comes_with_the_first_that_needs_it(
-    real: Path, tmp_path: Path, use: str, needs: bool
-) -> None:
-    command = [sys.executable, "-c", FIRST_USE, str(real), use]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert json.loads(done.stdout) == [False, needs]

@@ -34,6 +34,7 @@ from targets import (  # noqa: E402
 )
 
 from edgeret import kernel  # noqa: E402
+from edgeret_export.reference.kernel import FILE  # noqa: E402
 
 needs_tools = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("ziglang", "auditwheel", "macholib", "pefile")),
@@ -42,10 +43,10 @@ needs_tools = pytest.mark.skipif(
 
 
 def test_the_package_and_its_build_hash_the_same_sources() -> None:
-    assert hash_of_sources(ROOT) == kernel._made_of("")  # noqa: SLF001
+    assert hash_of_sources(ROOT) == kernel.made_of("")
     core = ROOT / "core"
-    assert hash_of_sources(ROOT, CORE_LIBRARY) == kernel._made_of("", core / "include", core / "src")  # noqa: SLF001
-    assert [ROOT / library.file(kernel.FILE.suffix) for library in LIBRARIES] == [kernel.FILE, kernel.CORE]
+    assert hash_of_sources(ROOT, CORE_LIBRARY) == kernel.made_of("", core / "include", core / "src")
+    assert [ROOT / library.file(kernel.SUFFIX) for library in LIBRARIES] == [FILE, kernel.CORE]
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
@@ -94,7 +95,6 @@ def test_a_wheel_keeps_its_platforms_rules(wheels: Path, name: str) -> None:
 
 @needs_tools
 @pytest.mark.install
-@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.stem)
 @pytest.mark.parametrize(
     ("name", "other", "told"),
     [
@@ -103,10 +103,8 @@ def test_a_wheel_keeps_its_platforms_rules(wheels: Path, name: str) -> None:
         ("windows-amd64", "windows-arm64", "not for win_amd64"),
     ],
 )
-def test_another_platforms_library_is_found_out(
-    wheels: Path, tmp_path: Path, name: str, other: str, told: str, library: Library
-) -> None:
-    held = library.file(TARGETS[name].suffix).as_posix()
+def test_another_platforms_library_is_found_out(wheels: Path, tmp_path: Path, name: str, other: str, told: str) -> None:
+    held = CORE_LIBRARY.file(TARGETS[name].suffix).as_posix()
     forged = tmp_path / of(wheels, name).name
     with (
         zipfile.ZipFile(of(wheels, name)) as right,
@@ -127,8 +125,7 @@ def test_the_one_for_this_machine_decides_where_there_is_no_compiler(
     python = make_environment(tmp_path_factory, "edgeret[cpu]", wheel=of(wheels, here())) / "python"
     script = (
         "import sys, edgeret; from edgeret import kernel; from edgeret.host import instruction_set; "
-        "assert kernel.LIBRARY is not None and 'site-packages' in str(kernel.FILE); "
-        "here = kernel.INSTRUCTION_SETS[kernel.LIBRARY.edgeret_instruction_set()]; "
+        "assert 'site-packages' in str(kernel.CORE); here = kernel.widest_set(); "
         "assert here == instruction_set() or instruction_set() == 'arm64', (here, instruction_set()); "
         "import ctypes; core = ctypes.CDLL(str(kernel.CORE)); "
         "assert kernel.is_core_of_here(core) and core.er_version; "

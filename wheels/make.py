@@ -85,7 +85,6 @@ def made(name: str, to: Path, twice: bool) -> bool:
 def build(name: str, to: Path, more: dict[str, str] | None = None) -> Path:
     """One wheel in a folder, in the place of what was built before. Raises CalledProcessError."""
     environment = {**os.environ, "SOURCE_DATE_EPOCH": epoch(), **(more or {})}
-    environment.pop("EDGERET_PURE", None)
     if name in TARGETS:
         environment["EDGERET_TARGET"] = name
     called = f"edgeret-*-{TARGETS[name].tag}.whl" if name in TARGETS else f"edgeret_{name}-*.whl"

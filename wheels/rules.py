@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from targets import CORE_LIBRARY, LIBRARIES, Library, Target, hash_of_sources
+from targets import CORE_LIBRARY, Library, Target, hash_of_sources
 
 SYSTEM_DLLS = re.compile(r"(kernel32|ntdll|api-ms-win-crt-[a-z]+-l1-1-0)\.dll", re.IGNORECASE)
 """What Windows itself has: the universal C runtime is part of it from 10 on, and comes with Python before."""
@@ -26,16 +26,15 @@ _CPU_TYPES = {"x86_64": 0x01000007, "arm64": 0x0100000C}
 def problems(wheel: Path, target: Target, root: Path) -> list[str]:
     """What is wrong with a wheel, a sentence each; `root` is the checkout that it was made of."""
     with tempfile.TemporaryDirectory(prefix="edgeret-rules-") as folder, zipfile.ZipFile(wheel) as archive:
-        wanted = {library.file(target.suffix).as_posix(): library for library in LIBRARIES}
+        wanted = CORE_LIBRARY.file(target.suffix).as_posix()
         libraries = [name for name in archive.namelist() if name.endswith((".so", ".dll", ".dylib", ".pdb", ".lib"))]
-        if sorted(libraries) != sorted(wanted):
-            return [f"expected {' and '.join(wanted)} and no other library, found {', '.join(libraries) or 'none'}"]
+        if libraries != [wanted]:
+            return [f"expected {wanted} and no other library, found {', '.join(libraries) or 'none'}"]
         found = list(_of_the_tag(archive, target))
-        for name, library in wanted.items():
-            file = Path(archive.extract(name, folder))
-            of_system = _linux if "linux" in target.tag else _macos if "macos" in target.tag else _windows
-            every = (*_of_any(file, library, target, root), *of_system(file, library, target))
-            found += [f"{file.name}: {problem}" for problem in every]
+        file = Path(archive.extract(wanted, folder))
+        of_system = _linux if "linux" in target.tag else _macos if "macos" in target.tag else _windows
+        every = (*_of_any(file, CORE_LIBRARY, target, root), *of_system(file, CORE_LIBRARY, target))
+        found += [f"{file.name}: {problem}" for problem in every]
         if "linux" in target.tag and not found:  # of a stranger's library it would look for what that needs
             found += _by_auditwheel(wheel, target)
         return found

@@ -1,4 +1,4 @@
-"""How edgeret/kernel/*.c and core/src/*.c become libraries: by the compiler here, or by zig for eight platforms.
+"""How core/src/*.c and edgeret/kernel/*.c become libraries: by the compiler here, or by zig for eight platforms.
 
 hatch_build.py reads this; it needs the standard library alone, and knows nothing of wheels but their tags.
 """
@@ -25,10 +25,7 @@ KERNEL = Path("edgeret", "kernel")
 FLAGS = ("-fPIC", "-pthread", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
 ZIG = "ziglang==0.17.1"
 """A compiler in a wheel, for every platform (MIT, about 90 MB). Another version writes other bytes, so it is pinned."""
-WITHOUT_COMPILER = (
-    "Set EDGERET_TARGET=here, and the build fetches one from the package index; or set EDGERET_PURE=1 for a package "
-    "without it, which decides more slowly"
-)
+WITHOUT_COMPILER = "Set EDGERET_TARGET=here, and the build fetches one from the package index"
 ADVICE = (
     "Install one (Debian, and slim images: apt-get install gcc libc6-dev; Alpine: apk add gcc musl-dev; macOS: "
     f"xcode-select --install). Or: {WITHOUT_COMPILER}"
@@ -95,6 +92,7 @@ CORE_LIBRARY = Library(
 )
 """The whole decision behind core/include/edgeret.h; some of its sources are the kernel's."""
 LIBRARIES = (KERNEL_LIBRARY, CORE_LIBRARY)
+"""What an editable installation has: a build host fits heads with the first. A wheel has the second alone."""
 TARGETS = {
     "manylinux-x86_64": Target("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64"),
     "manylinux-aarch64": Target("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64"),
@@ -131,7 +129,7 @@ def here() -> str:
 
 
 def hash_of_sources(root: Path, library: Library = KERNEL_LIBRARY) -> str:
-    """What a library tells of the sources that it was made of, and `edgeret.kernel` compares with a checkout's."""
+    """What a library tells of the sources that it was made of, and what loads it compares with a checkout's."""
     files = [file for folder in library.folders for file in sorted((root / folder).glob("*.[ch]"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 

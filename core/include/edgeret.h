@@ -81,6 +81,10 @@ typedef struct er_learner er_learner; /* what was learned on this device: shared
 ER_API const char *er_version(void);
 ER_API const char *er_status_text(er_status);
 
+/* The set of instructions that texts are encoded with here: generic, avx2, avx_vnni, avx512, avx512_vnni or
+   arm64_dotprod. Never NULL. */
+ER_API const char *er_instruction_set(void);
+
 /* ---- A bundle ---- */
 
 /* What an encoder of your own is asked for: the ids of one window of a text (section 5), the special ones among them. */

@@ -215,6 +215,13 @@ static bool read_all(loader *l, const er_fields *of, const er_spec *spec, er_tra
     return true;
 }
 
+const char *er_instruction_set(void)
+{
+    static const char *const names[SETS] = {"generic", "avx2", "avx_vnni", "avx512", "avx512_vnni", "arm64_dotprod"};
+    const int64_t set = edgeret_instruction_set();
+    return names[edgeret_panel(set) ? set : GENERIC]; /* else not compiled here */
+}
+
 bool er_transformer_of(er_arena *arena, const uint8_t *onnx, size_t length, er_text arrays, const er_spec *spec, const er_transformer **transformer)
 {
     const er_pack *map;

@@ -12,7 +12,7 @@ from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.reader import Bundle, open_bundle, read_manifest, verify_bundle
-from edgeret.cli.doctor import examine, stored_arrays, stored_tools, stray_files, versions
+from edgeret.cli.doctor import examine, stored_tools, stray_files, versions
 from edgeret.cli.options import (
     add_content_hash,
     add_overlay_options,
@@ -226,8 +226,6 @@ def _verify(arguments: argparse.Namespace) -> Mapping[str, Any]:
     detail = f"{len(manifest.files)} files, {size} bytes, content hash {manifest.content_hash}"
     checks = [*signed, {"name": "integrity", "ok": True, "detail": detail}, stored_tools(folder, manifest.content_hash)]
     checks.append(stray_files(folder, manifest))
-    if manifest.file(roles.ENCODER_ARRAYS) is not None:
-        checks.append(stored_arrays(folder, manifest.content_hash))
     return {"ok": all(c["ok"] for c in checks), "content_hash": manifest.content_hash, "checks": checks}
 
 

@@ -12,7 +12,6 @@ from edgeret.bundle import roles
 from edgeret.bundle.layout import MANIFEST, Manifest
 from edgeret.bundle.links import stations
 from edgeret.bundle.reader import open_bundle, unlisted
-from edgeret.encoders.encoder_arrays import check_arrays
 from edgeret.encoders.variants import WEIGHT_BITS
 from edgeret.errors import BundleError, EdgeretError
 from edgeret.host import available_cpus, instruction_set
@@ -28,7 +27,6 @@ _DISTRIBUTIONS = (
     "numpy",
     "onnxruntime",
     "onnxruntime-gpu",
-    "tokenizers",
     "msgpack",
     "hnswlib",
     "llama-cpp-python",
@@ -93,15 +91,6 @@ def stored_tools(path: Path, content_hash: str) -> dict[str, Any]:
         return _tools(load_tools(bundle))
     except BundleError as error:
         return _check("tools", False, str(error))
-
-
-def stored_arrays(path: Path, content_hash: str) -> dict[str, Any]:
-    """A check that the encoder's weights lie where the bundle says."""
-    try:
-        check_arrays(open_bundle(path, content_hash=content_hash, only=(roles.ENCODER, roles.ENCODER_ARRAYS)))
-    except BundleError as error:
-        return _check("encoder arrays", False, str(error))
-    return _check("encoder arrays", True, "the encoder's weights lie where the bundle says")
 
 
 def _tools(tools: Mapping[str, Tool]) -> dict[str, Any]:

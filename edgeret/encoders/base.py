@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,7 @@ from edgeret.errors import BundleError
 from edgeret.fields import get
 from edgeret.quoting import said
 from edgeret.records import dataclass
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
-
-if TYPE_CHECKING:
-    from edgeret.encoders.word_tokens import WordTokens
 
 OUTPUT, TOKENS_OUTPUT = "sentence_embedding", "token_embeddings"
 
@@ -32,11 +29,30 @@ SHARED_BY = 2
 """CPUs that share a text of eight tokens or more where nobody says how many: 0.73 of the time of one for 8 tokens, 0.62
 for 12, 0.54 from 24 on (docs/decisions)."""
 REBUILD = "build the bundle again"
+UNIT_TOLERANCE = 0.01
+"""By how much the squared length of a vector may differ from 1."""
 
 
 def failure(where: str, what: str, error: BaseException) -> BundleError:
     """What to raise where a library cannot do with an encoder's file, for whatever reason it gives."""
     return BundleError(f"{where}: {what} ({said(error)}); {REBUILD}")
+
+
+def check_unit(squared: float, where: str) -> None:
+    """Raises BundleError unless the squared length of a vector that an encoder gave is 1."""
+    # Written so that NaN, which is neither near 1 nor far from it, is refused too.
+    if not abs(squared - 1) < UNIT_TOLERANCE:
+        raise BundleError(
+            f"{where}: output {OUTPUT} must have length 1 (squared, within {UNIT_TOLERANCE}), found {squared:.3g}; "
+            f"{REBUILD}"
+        )
+
+
+def check_tokens(tokens: NDArray[np.float32], where: str) -> None:
+    """Raises BundleError for vectors of tokens (tokens, dimension) with a number that is not finite."""
+    numbers = tokens.reshape(-1)
+    if not math.isfinite(numbers.dot(numbers)):
+        raise BundleError(f"{where}: output {TOKENS_OUTPUT} holds numbers that are not finite; {REBUILD}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,57 +150,3 @@ class EncodedQuery:
         """The unit vector of the whole query, float32 (dimension,)."""
         vector: NDArray[np.float32] = self.rows[0]
         return vector
-
-
-class LoadedTokenizer:
-    """What cuts texts: the tokenizers library, and `words`, which read most texts in its place, if anything can. It
-    knows `size` tokens, and `frame` are the ids that stand before every text, and behind it."""
-
-    def __init__(
-        self,
-        make: Callable[[], Any],
-        size: int,
-        words: WordTokens | None,
-        frame: tuple[Sequence[int], Sequence[int]],
-    ) -> None:
-        """`make` gives the library's `tokenizers.Tokenizer`, always the same one."""
-        self._make, self.size, self.words, self.frame = make, size, words, frame
-
-    @property
-    def library(self) -> Any:
-        """The library's, not to be changed; it may be made only now. Raises BundleError for a file that the library
-        cannot read."""
-        return self._make()
-
-
-class Encoder(Protocol):
-    """Text to unit vectors. Immutable, and safe to use from several threads."""
-
-    spec: EncoderSpec
-    threads: int
-    requested: tuple[str, ...]
-
-    @property
-    def tokenizer(self) -> LoadedTokenizer:
-        """What it splits texts with."""
-
-    @property
-    def providers(self) -> tuple[str, ...]:
-        """What it really runs on, first the one that counts."""
-
-    @property
-    def engine(self) -> str:
-        """Whose arithmetic it runs with, for reports: "onnxruntime", or ours."""
-
-    def encode(self, text: str) -> NDArray[np.float32]:
-        """The unit vector of a query, float32 (dimension,)."""
-
-    def encode_query(self, text: str, watch: Stopwatch | None = None) -> EncodedQuery:
-        """Everything about a query that deciding needs, in windows where it is longer than the model reads."""
-
-    def encode_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of many queries, float32 (len(texts), dimension), for bulk work. Raises InputError where only
-        one at a time can be had."""
-
-    def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of tool texts, float32 (len(texts), dimension)."""

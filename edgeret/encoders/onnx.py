@@ -1,4 +1,4 @@
-"""Text to unit vector, on ONNX Runtime. Knows nothing of tools.
+"""Tokens to unit vectors, on ONNX Runtime. Knows nothing of texts and tools.
 
 The graph itself pools and normalises, so one run gives the vector. It is checked before the library that parses it sees
 a byte.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.private_copy import PrivateBytes
-from edgeret.encoders.base import OUTPUT, REBUILD, TOKENS_OUTPUT, EncoderSpec, failure
+from edgeret.encoders.base import OUTPUT, REBUILD, TOKENS_OUTPUT, EncoderSpec, check_tokens, check_unit, failure
 from edgeret.encoders.providers import (
     DISABLED_OPTIMIZERS,
     ProviderChoice,
@@ -23,7 +23,6 @@ from edgeret.encoders.providers import (
     import_onnxruntime,
     name_of,
 )
-from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import BundleError, InputError, ProviderError
 from edgeret.quoting import said
 from edgeret.records import dataclass
@@ -48,14 +47,17 @@ class _Graph:
     provider: str
 
 
-class OnnxEncoder(WindowEncoder):
+class OnnxGraphs:
     """An embedding model on ONNX Runtime. Safe to use from several threads; immutable but for a provider that is lost,
     whose place the CPU then takes where that is allowed."""
+
+    lost: str | None = None
+    """Why the CPU runs in the place of the provider that ran at first, in words."""
+    engine = "onnxruntime"
 
     def __init__(
         self,
         model: Model | Sequence[tuple[Model, int]],
-        tokenizer: bytes,
         spec: EncoderSpec,
         choice: ProviderChoice,
         threads: int,
@@ -66,16 +68,16 @@ class OnnxEncoder(WindowEncoder):
 
         `static_tokens` pads every text to one length (and cuts it there), as NPU compilers want; None leaves shapes
         dynamic unless the provider needs them fixed. Graphs made for one length each are given with it, shortest first;
-        a text is read by the first that is long enough. Raises ProviderError, and BundleError for a graph or a
-        tokenizer that is not one of an encoder, or could take too much time or memory.
+        a text is read by the first that is long enough. Raises ProviderError, and BundleError for a graph that is
+        not one of an encoder, or could take too much time or memory.
         """
+        self.spec, self._where = spec, where
         fixed = None
         if isinstance(model, bytes | PrivateBytes):
             fixed = static_tokens or (STATIC_TOKENS if choice.static else None)
-            longest = min(spec.max_tokens, fixed or spec.max_tokens)
+            self.longest = min(spec.max_tokens, fixed or spec.max_tokens)
         else:
-            longest = min(spec.max_tokens, model[-1][1])
-        super().__init__(tokenizer, spec, longest, where)
+            self.longest = min(spec.max_tokens, model[-1][1])
         self.threads = threads
         self.requested = choice.requested
         self.bound = choice.bound
@@ -96,7 +98,7 @@ class OnnxEncoder(WindowEncoder):
 
         ort = import_onnxruntime()
         data, source = (model, model) if isinstance(model, bytes) else (model.data, model.source)
-        onnx_file.check(data, tokens or self._longest, self._where, static=made_so)
+        onnx_file.check(data, tokens or self.longest, self._where, static=made_so)
         options = _session_options(ort, self.threads, None if made_so else tokens, choice.unfused)
         session = create_session(source, choice, options)
         outputs = {o.name: o.type for o in session.get_outputs()}
@@ -114,34 +116,31 @@ class OnnxEncoder(WindowEncoder):
         return tuple(name_of(p) for p in self._graphs[0].session.get_providers())
 
     @property
-    def engine(self) -> str:
-        """ONNX Runtime's."""
-        return "onnxruntime"
+    def one_at_a_time(self) -> bool:
+        """Whether its shapes are static, so that a text is read alone."""
+        return self._graphs[0].tokens is not None
 
-    def _vector(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self._run([ids], [OUTPUT])[0][0]
+    def vector(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vector of tokens' ids (tokens,), the special ones among them, float32 (dimension,), not checked. Raises
+        as `run` does."""
+        vector: NDArray[np.float32] = self.run([ids], [OUTPUT])[0][0]
         return vector
 
-    def _vectors(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        whole, tokens = self._run([ids], [OUTPUT, TOKENS_OUTPUT])
+    def vectors(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The same, and those of the tokens, float32 (tokens, dimension)."""
+        whole, tokens = self.run([ids], [OUTPUT, TOKENS_OUTPUT])
         return whole[0], tokens[0, : len(ids)]
 
-    def encode_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of several queries in one run, float32 (len(texts), dimension), padded to the longest.
+    def embed_tokens(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """As `vectors`, checked: the first has length 1, and all numbers are finite."""
+        vector, tokens = self.vectors(ids)
+        check_unit(float(vector.dot(vector)), self._where)
+        check_tokens(tokens, self._where)
+        return vector, tokens
 
-        For bulk work where throughput counts: with int8 a vector depends, a little, on its neighbours. Raises
-        InputError where shapes are static.
-        """
-        if self._graphs[0].tokens is not None:
-            raise InputError("this encoder takes one text at a time: its shapes are static")
-        if not texts:
-            return np.zeros((0, self.spec.dimension), np.float32)
-        vectors = self._run([self.tokenize(self.spec.query_prefix + text) for text in texts], [OUTPUT])[0]
-        for squared in np.einsum("ij,ij->i", vectors, vectors).tolist():
-            self._check_unit(squared)
-        return vectors
-
-    def _run(self, batch: Sequence[NDArray[np.int64]], outputs: list[str]) -> list[NDArray[np.float32]]:
+    def run(self, batch: Sequence[NDArray[np.int64]], outputs: list[str]) -> list[NDArray[np.float32]]:
+        """These outputs for tokens' ids of several texts, padded to the longest, each float32 (texts, dimension) or
+        (texts, tokens, dimension). Raises BundleError, InputError for a text without tokens, and ProviderError."""
         longest = max(map(len, batch))
         graph = next((each for each in self._graphs if longest <= (each.tokens or longest)), self._graphs[-1])
         shape = (len(batch), graph.tokens or longest)
@@ -168,7 +167,7 @@ class OnnxEncoder(WindowEncoder):
                 result = graph.session.run(outputs, inputs)
         except Exception as error:  # ONNX Runtime raises a different class a cause, all outside a common root
             self._lose(graph, error)
-            return self._run(batch, outputs)
+            return self.run(batch, outputs)
         for name, found in zip(outputs, result, strict=True):
             expected = (shape[0], self.spec.dimension) if name == OUTPUT else (*shape, self.spec.dimension)
             if found.shape != expected:

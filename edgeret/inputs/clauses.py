@@ -8,14 +8,12 @@ has an LLM extract such intents; the rule reaches a part of that at no cost.)
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from edgeret.inputs.idle_tokens import IdleTokens
 from edgeret.inputs.language import rules_in
 from edgeret.inputs.language_rules import ENGLISH, Rules, rules_of
-from edgeret.kernel import LIBRARY
 
 MIN_WORDS, SHORT = 3, 2
 """Of a clause; and of one where a request asks for several things: "feed her", "then hang up"."""
@@ -23,8 +21,6 @@ MOST_WISHES = 3
 """Of a request that is read wish by wish; whoever asks for more tells a story, whose clauses stand for no call each."""
 _MOST_CLAUSES = 24
 """Of such a request."""
-_LEAST_CHARACTERS = 2
-"""Of a clause and the boundary behind it."""
 _EDGE = " \t\n,;:.!?。，；：！？"
 _BEGINNING = 64
 """Characters of a clause in which its first words are looked for, and in front of it the word that joins it."""
@@ -35,12 +31,6 @@ def clause_spans(query: str, least: int = MIN_WORDS, rules: Rules | None = None)
     """Where the clauses of `query` with at least so many words begin and end, in order; the whole if there is none. By
     the `rules` of its language, or of the one that it seems to be in."""
     rules = rules_in(query) if rules is None else rules
-    if rules is _ENGLISH and LIBRARY is not None and query.isascii():
-        room = array("q", bytes(16 * (len(query) // _LEAST_CHARACTERS + 1)))
-        at = room.buffer_info()[0]
-        count = LIBRARY.edgeret_clauses(query.encode(), len(query), least, len(room) // 2, at)
-        ends = room[: 2 * count].tolist()
-        return list(zip(ends[::2], ends[1::2], strict=True)) or [(0, len(query))]
     spans, start = [], 0
     for match in rules.cut.finditer(query):
         spans.append((start, match.start()))

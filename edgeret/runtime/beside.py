@@ -4,14 +4,16 @@ Decides nothing."""
 from __future__ import annotations
 
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from edgeret.bundle import roles
 from edgeret.bundle.kept import KeptBundle
+from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle
 from edgeret.encoders.providers import choose, first_of, only_cpu
-from edgeret.encoders.variants import choose_variant
+from edgeret.encoders.variants import Variant, choose_variant
 from edgeret.errors import BundleError, PlannerError
 from edgeret.fields import get
 from edgeret.host import thread_budget
@@ -21,14 +23,14 @@ from edgeret.runtime.options import LoadOptions
 from edgeret.types import Degraded
 
 if TYPE_CHECKING:
-    from edgeret.encoders.windows import WindowEncoder
+    from edgeret.encoders.onnx import OnnxGraphs
     from edgeret.planner.model import Planner
 
 
 class Beside(NamedTuple):
     """`encoder` is None where the library reads texts itself; `reranking` is what the planner's word is worth."""
 
-    encoder: WindowEncoder | None = None
+    encoder: OnnxGraphs | None = None
     planner: LazyPlanner = LazyPlanner()
     reranking: RerankParameters = RerankParameters()
 
@@ -46,31 +48,30 @@ def load_beside(kept: KeptBundle, options: LoadOptions) -> Beside:
     return Beside(_encoder(kept, options), *told)
 
 
-def _encoder(kept: KeptBundle, options: LoadOptions) -> WindowEncoder | None:
+def _encoder(kept: KeptBundle, options: LoadOptions) -> OnnxGraphs | None:
     manifest, provider = kept.manifest, first_of(options.providers)
     if options.profile == "tiny" or manifest.file(roles.TABLE) is not None:
         return None
     variant = choose_variant(manifest, options.target, provider, str(kept.path))
-    compiled = only_cpu(options.providers, options.provider_options or {})
-    own = variant is None and manifest.file(roles.ENCODER_ARRAYS) is not None
-    if own and compiled and options.static_tokens is None:
+    if _read_by_library(manifest, variant, options):
         return None
-    from edgeret.encoders.load import load_encoder
-    from edgeret.encoders.windows import WindowEncoder
+    from edgeret.encoders.load import load_graphs
 
     graphs = (roles.ENCODER,) if variant is None else tuple(role for role, _ in variant.files)
     choice = partial(choose, options.providers, options.allow_fallback, options.provider_options or {})
-    encoder = load_encoder(
-        kept.open((*graphs, roles.TOKENIZER)),
-        choice,
-        options.threads,
-        options.static_tokens,
-        variant=variant,
-        compiled=compiled,
-        tried=False,  # the library tries what encodes for it
-    )
-    assert isinstance(encoder, WindowEncoder)
-    return encoder
+    return load_graphs(kept.open((*graphs, roles.TOKENIZER)), choice, options.threads, options.static_tokens, variant)
+
+
+def _read_by_library(manifest: Manifest, variant: Variant | None, options: LoadOptions) -> bool:
+    """Whether the library encodes texts. It runs a bundle's own encoder in int8 on the CPU; where another CPU family's
+    graph suits this one better, but nobody asked for it and ONNX Runtime is not there, the own one as well."""
+    if any(manifest.file(role) is None for role in (roles.ENCODER, roles.ENCODER_ARRAYS)):
+        return False
+    if options.static_tokens is not None:
+        return False
+    if not only_cpu(options.providers, options.provider_options or {}):
+        return False
+    return variant is None or (options.target is None and find_spec("onnxruntime") is None)
 
 
 def load_planner(bundle: Bundle, options: LoadOptions) -> tuple[LazyPlanner, RerankParameters]:

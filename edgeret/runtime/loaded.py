@@ -21,7 +21,7 @@ from edgeret.bundle.reader import Bundle
 from edgeret.core.library import the_library
 from edgeret.core.model import Model, load_model
 from edgeret.core.outside import Outside
-from edgeret.encoders.base import SHARED_BY, Encoder, EncoderInfo, EncoderSpec
+from edgeret.encoders.base import SHARED_BY, EncoderInfo, EncoderSpec
 from edgeret.encoders.languages import read_languages
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
@@ -42,6 +42,7 @@ from edgeret.types import END, Tool
 from edgeret.usage.observer import Observers
 
 if TYPE_CHECKING:
+    from edgeret.encoders.onnx import OnnxGraphs
     from edgeret.runtime.needs import Needs
 
 
@@ -188,7 +189,7 @@ class Loaded:
         return self.planner.exists and self.reranking.filling > 0.0
 
     @property
-    def runs_beside(self) -> Encoder | None:
+    def runs_beside(self) -> OnnxGraphs | None:
         """What encodes in the library's place; None where that reads texts itself."""
         return self.beside.encoder
 

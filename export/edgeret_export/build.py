@@ -15,8 +15,6 @@ import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.writer import BundleWriter, writing
-from edgeret.encoders.encoder_arrays import pack_arrays
-from edgeret.encoders.word_vectors import pack_word_vectors
 from edgeret.errors import CheckFailedError, InputError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
@@ -53,6 +51,8 @@ from edgeret_export.places import HERE, Place
 from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.encoders.encoder_arrays import pack_arrays
+from edgeret_export.reference.encoders.word_vectors import pack_word_vectors
 from edgeret_export.reference.scoring import index as indexing
 from edgeret_export.reference.scoring.calibration import pack_calibration
 from edgeret_export.reference.scoring.cascade import Thresholds

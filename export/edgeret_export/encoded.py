@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import Encoder
 from edgeret.encoders.variants import Variant
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import name_in_words
@@ -19,6 +18,7 @@ from edgeret_export.encoders.parity import Parity
 from edgeret_export.encoders.pretrained import TokenVectors
 from edgeret_export.encoders.questions import sample
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.reference.encoders.base import Encoder
 from edgeret_export.reference.scoring.examples import Examples
 from edgeret_export.sources.priors import PriorCard
 

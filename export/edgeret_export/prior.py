@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import EncodedQuery, Encoder
-from edgeret.encoders.load import start_encoder
-from edgeret.encoders.windows import WindowEncoder
-from edgeret.encoders.word_vectors import WordVectors
+from edgeret.encoders.base import EncodedQuery
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
@@ -35,6 +32,10 @@ from edgeret_export.fitting.nothing import NothingSet
 from edgeret_export.fitting.nothing_sets import cut_sets
 from edgeret_export.fitting.prior import BLANK, PriorFigures, fit_prior, leave_one_out
 from edgeret_export.fitting.prior_sets import PriorSet, Request
+from edgeret_export.reference.encoders.base import Encoder
+from edgeret_export.reference.encoders.load import start_encoder
+from edgeret_export.reference.encoders.windows import WindowEncoder
+from edgeret_export.reference.encoders.word_vectors import WordVectors
 from edgeret_export.reference.evidence import evidence, passages
 from edgeret_export.reference.lexicon import Lexicon, tool_flow, tool_words
 from edgeret_export.reference.scoring.prior import Evidence, Prior

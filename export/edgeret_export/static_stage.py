@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.encoders.base import MAX_TOKENS, EncodedQuery, EncoderSpec
-from edgeret.encoders.static import StaticEncoder, pack_table
-from edgeret.encoders.windows import WindowEncoder
 from edgeret.inputs.tool_text import tool_text
 from edgeret.terminal.progress import say, track
 from edgeret.types import Tool
@@ -27,6 +25,8 @@ from edgeret_export.fitting.shown import shown_examples
 from edgeret_export.fitting.spoken import spoken
 from edgeret_export.fitting.training_set import FOLDS, TrainingSet, training_set
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.encoders.static import StaticEncoder, pack_table
+from edgeret_export.reference.encoders.windows import WindowEncoder
 from edgeret_export.reference.scoring.examples import Examples
 from edgeret_export.reference.scoring.index import as_stored
 from edgeret_export.reference.shown import encode_examples

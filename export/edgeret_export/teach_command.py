@@ -108,11 +108,11 @@ class Searcher:
 
 def make_searcher(files: Sequence[str], encoder_card: str, offline: bool) -> Searcher:
     """A searcher over the tools of these files. Raises InputError."""
-    from edgeret.encoders.load import start_encoder
     from edgeret.host import available_cpus
     from edgeret_export.encoders.export import export_encoder
     from edgeret_export.encoders.word_vectors import word_reader
     from edgeret_export.planner.trajectory_file import hash_of
+    from edgeret_export.reference.encoders.load import start_encoder
     from edgeret_export.reference.hybrid import HybridSearch
     from edgeret_export.reference.scoring.index import Index
 

@@ -15,7 +15,6 @@ from conftest import EXAMPLE, TOOLS, build_tiny, tiny_exported
 from test_bench_plan import Model, with_planner
 
 import edgeret
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
 from edgeret.inputs.clauses import split_clauses
@@ -31,6 +30,7 @@ from edgeret_bench.accuracy import retrieval
 from edgeret_bench.cli import main
 from edgeret_export.encoders import expansion as expanding
 from edgeret_export.encoders.word_vectors import word_reader
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.runtime import components_of
 from edgeret_export.sources.expansions import Expansion, Line, as_text, origin_hash
 from edgeret_export.sources.priors import read_prior

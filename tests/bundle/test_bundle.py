@@ -26,9 +26,9 @@ from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.reader import open_bundle, read_manifest, unlisted, verify_bundle
 from edgeret.bundle.writer import BundleWriter, writing
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError, EdgeretError, InputError
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 
 
 def test_golden_manifest_bytes(tmp_path: Path) -> None:

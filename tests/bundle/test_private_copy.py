@@ -14,9 +14,9 @@ import pytest
 import edgeret
 from edgeret.bundle.private_copy import PrivateBytes
 from edgeret.bundle.reader import open_bundle
-from edgeret.encoders.load import load_encoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError
+from edgeret_export.reference.encoders.load import load_encoder
 from edgeret_export.reference.runtime import components_of
 
 QUERY = "mail the note to ana"

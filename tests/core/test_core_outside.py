@@ -20,9 +20,9 @@ from python_reader import by_python
 from test_decisions import QUERIES, TOOLS
 
 import edgeret
-from edgeret.encoders.windows import WindowEncoder
 from edgeret.types import Candidate, Tool
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.encoders.windows import WindowEncoder
 from edgeret_export.reference.runtime import components_of, request_of
 
 BAD_INPUT, BAD_BUNDLE, NO_ENCODER = 1, 2, 5

@@ -16,12 +16,12 @@ from test_tokens import SOURCES, texts
 import edgeret
 from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.encoders.base import EncoderSpec
-from edgeret.encoders.compiled import CompiledEncoder, compiled_encoder
-from edgeret.encoders.encoder_arrays import pack_arrays
-from edgeret.encoders.static import StaticEncoder, read_table
-from edgeret.encoders.tokenizer import load_tokenizer
-from edgeret.encoders.word_vectors import WordVectors
 from edgeret.errors import EdgeretError
+from edgeret_export.reference.encoders.compiled import CompiledEncoder, compiled_encoder
+from edgeret_export.reference.encoders.encoder_arrays import pack_arrays
+from edgeret_export.reference.encoders.static import StaticEncoder, read_table
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer
+from edgeret_export.reference.encoders.word_vectors import WordVectors
 
 BASE = Path(edgeret.__file__).parent / "base"
 Library = Callable[..., ctypes.CDLL]

@@ -21,9 +21,9 @@ from forge import Forger, Forgery
 from forge_arrays import get, pack
 
 from edgeret.bundle.reader import Bundle, open_bundle
-from edgeret.encoders.static import read_table
 from edgeret.runtime.options import LoadOptions
 from edgeret_export.reference.components import Components, load_components
+from edgeret_export.reference.encoders.static import read_table
 from edgeret_export.reference.scoring.familiarity import Familiarity
 
 BASE = Path(__file__).parents[2] / "edgeret" / "base"

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from tokenizer_changes import changes
 
 import edgeret
-from edgeret.encoders.checks.tokenizer_file import check
-from edgeret.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
 from edgeret.errors import BundleError
+from edgeret_export.reference.encoders.checks.tokenizer_file import check
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
 
 BASE = Path(edgeret.__file__).parent / "base"
 Library = Callable[..., ctypes.CDLL]

@@ -20,17 +20,17 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 import edgeret
-from edgeret.encoders import compiled
 from edgeret.encoders.checks import onnx_file
-from edgeret.encoders.compiled import CompiledEncoder, compiled_encoder
-from edgeret.encoders.load import start_encoder
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
-from edgeret.encoders.transformer_graph import Norm, Product, Transformer, read_transformer
 from edgeret.errors import BundleError, InputError
 from edgeret.host import instruction_set
-from edgeret.kernel import LIBRARY
 from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.reference.encoders import compiled
+from edgeret_export.reference.encoders.compiled import CompiledEncoder, compiled_encoder
+from edgeret_export.reference.encoders.load import start_encoder
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
+from edgeret_export.reference.encoders.transformer_graph import Norm, Product, Transformer, read_transformer
+from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.runtime import components_of
 
 HERE = instruction_set()

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgeret
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.runtime import request_of
 
 ENCODER = tiny_exported()

@@ -10,8 +10,8 @@ import pytest
 from edgeret import host
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.reader import open_bundle
-from edgeret.encoders import load
 from edgeret.encoders.providers import choose
+from edgeret_export.reference.encoders import load
 
 
 @pytest.mark.parametrize(

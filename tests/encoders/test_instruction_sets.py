@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from edgeret import kernel
-from edgeret.encoders.compiled import SETS
 from edgeret.host import instruction_set
+from edgeret_export.reference import kernel
+from edgeret_export.reference.encoders.compiled import SETS
 
 SOURCES = (
     kernel.FILE.with_name("transformer.c"),

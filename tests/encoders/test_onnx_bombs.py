@@ -15,9 +15,9 @@ from onnx import TensorProto
 from test_onnx_file import ENCODER, SIZE, Change, between, constant, node, several, tiny
 
 from edgeret.encoders.base import OUTPUT
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 
 LONGEST = 2000
 COLUMN, ROW = (constant(n, np.ones(shape, np.float32)) for n, shape in (("column", (20_000, 1)), ("row", (1, 20_000))))

@@ -17,9 +17,9 @@ from onnx import TensorProto, helper, numpy_helper
 import edgeret
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
 from edgeret.encoders.checks import onnx_file
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError, InputError
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 
 ENCODER = tiny_exported()
 Change = Callable[[Any], object]

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from patience import PATIENCE_S
 
-from edgeret import kernel
-from edgeret.encoders.compiled import CompiledEncoder
 from edgeret.errors import InputError
+from edgeret_export.reference import kernel
+from edgeret_export.reference.encoders.compiled import CompiledEncoder
 
 if kernel.LIBRARY is None:
     pytest.skip("the library was not built here", allow_module_level=True)

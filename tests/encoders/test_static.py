@@ -14,8 +14,8 @@ from tokenizers import Tokenizer
 
 from edgeret.bundle.codec import pack
 from edgeret.encoders.base import EncoderSpec
-from edgeret.encoders.static import StaticEncoder, pack_table
 from edgeret.errors import BundleError, InputError
+from edgeret_export.reference.encoders.static import StaticEncoder, pack_table
 from tests.conftest import WORDS, tiny_exported
 
 SPEC = EncoderSpec(4, 8192, "mean", True, "", "", "int8", "any")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from conftest import WORDS, tiny_exported
 
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
-from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.errors import BundleError
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer
 
 ENCODER = tiny_exported()
 FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
@@ -354,7 +354,7 @@ def test_an_interrupt_is_not_a_bundle_error(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.real
 def test_the_real_tokenizer_passes() -> None:
-    from edgeret.encoders.checks import tokenizer_file
+    from edgeret_export.reference.encoders.checks import tokenizer_file
     from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
     from edgeret_export.sources.fetch import fetch
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from test_tokenizer_file import REFUSED, Change, Part, encoder, put, steps
 from unigram_samples import CHANGES, SPACE, charsmap, encoded, unigram
 
-from edgeret.encoders.checks import tokenizer_file
-from edgeret.encoders.checks.unigram import MAX_REPLACEMENT, check_charsmap
-from edgeret.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
 from edgeret.errors import BundleError
+from edgeret_export.reference.encoders.checks import tokenizer_file
+from edgeret_export.reference.encoders.checks.unigram import MAX_REPLACEMENT, check_charsmap
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
 
 TEXTS = ("query: send a mail", "öffne  die Datei", "打开文件", "\uff21\uff22\u3000\ufb01le mai\u00adl", "")
 ROBERTA = {

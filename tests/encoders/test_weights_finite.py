@@ -15,14 +15,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 from edgeret.encoders.checks import onnx_file
 from edgeret.encoders.checks.finite import all_finite, floats_in, halves_in
-from edgeret.encoders.compiled import SETS, CompiledEncoder
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
-from edgeret.encoders.transformer_graph import read_transformer
 from edgeret.errors import BundleError
 from edgeret.host import instruction_set
-from edgeret.kernel import LIBRARY
 from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.reference.encoders.compiled import SETS, CompiledEncoder
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
+from edgeret_export.reference.encoders.transformer_graph import read_transformer
+from edgeret_export.reference.kernel import LIBRARY
 
 FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
 TEXTS = ("find the file", "send it to ann", "mail a note about rain")

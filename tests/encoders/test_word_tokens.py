@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from edgeret.encoders import tokenizer as tokenizer_module
-from edgeret.encoders import word_tokens
 from edgeret.encoders.base import EncoderSpec
-from edgeret.encoders.static import StaticEncoder, pack_table
-from edgeret.encoders.tokenizer import load_tokenizer
-from edgeret.encoders.windows import WindowEncoder
-from edgeret.encoders.word_tokens import LONGEST, WordTokens
 from edgeret.errors import BundleError
-from edgeret.kernel import LIBRARY
+from edgeret_export.reference.encoders import tokenizer as tokenizer_module
+from edgeret_export.reference.encoders import word_tokens
+from edgeret_export.reference.encoders.static import StaticEncoder, pack_table
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer
+from edgeret_export.reference.encoders.windows import WindowEncoder
+from edgeret_export.reference.encoders.word_tokens import LONGEST, WordTokens
+from edgeret_export.reference.kernel import LIBRARY
 from tests.conftest import crowding
 
 PIECES = [

@@ -17,10 +17,10 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 import edgeret
 from edgeret.bundle.few_bits import to_halves
-from edgeret.encoders.base import LoadedTokenizer
-from edgeret.encoders.word_tokens import WordTokens
-from edgeret.encoders.word_vectors import DIMENSION, WordVectors, pack_word_vectors
 from edgeret.errors import BundleError
+from edgeret_export.reference.encoders.base import LoadedTokenizer
+from edgeret_export.reference.encoders.word_tokens import WordTokens
+from edgeret_export.reference.encoders.word_vectors import DIMENSION, WordVectors, pack_word_vectors
 from edgeret_export.reference.runtime import components_of
 
 PIECES = ("[UNK]", "book", "flight", "fly", "##ing", "##s", "a", "##a")

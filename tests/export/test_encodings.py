@@ -13,12 +13,12 @@ import pytest
 from conftest import TOOLS, make_demonstrations, tiny_exported
 
 import edgeret
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import BundleError
 from edgeret_export.encoders import encodings, shards
 from edgeret_export.encoders.encodings import Encodings, remembered, start
 from edgeret_export.encoders.shards import KEY_BYTES, Shards
 from edgeret_export.places import HERE
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.evidence import evidence, passages
 from edgeret_export.reference.lexicon import Lexicon, tool_words
 from edgeret_export.sources.fetch import cache_folder

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import edgeret
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.types import Tool
 from edgeret_export.cli import main
 from edgeret_export.encoders import expansion as expanding
@@ -24,6 +23,7 @@ from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.expansion import Queries, best_choice, blend, depth, expand_vectors, found_again, means
 from edgeret_export.planner.expand import ByDemonstrations, Settings, expand
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.runtime import components_of
 from edgeret_export.sources.expansions import Expansion, Line, read_expansion
 

@@ -13,7 +13,6 @@ import pytest
 from xlmr_samples import MAX_TOKENS, WIDTH, card_of, save_bare, save_xlmr
 
 from edgeret.encoders.base import MIN_COSINE
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import BundleError, CheckFailedError, InputError
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import ExportedEncoder, export_encoder
@@ -21,6 +20,7 @@ from edgeret_export.encoders.gate import gate_of
 from edgeret_export.encoders.modules import load_original, read_modules
 from edgeret_export.encoders.onnx_graph import quiet
 from edgeret_export.encoders.original import compare_with_torch
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 
 TEXTS = ("send a mail", "schicke eine Mail", "打开文件", "find my file then play the song and stop the music")
 

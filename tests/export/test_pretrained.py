@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 
 from edgeret.bundle.codec import get_array, pack, unpack
-from edgeret.encoders.static import StaticEncoder
 from edgeret.errors import InputError
 from edgeret_export.cli import main
 from edgeret_export.encoders.encodings import start
@@ -25,6 +24,7 @@ from edgeret_export.encoders.pretrained import (
 )
 from edgeret_export.encoders.static import Texts, single_tokens
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.encoders.static import StaticEncoder
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card, with_dimension
 from edgeret_export.static_stage import static_encoded
 from tests.conftest import DIMENSION, WORDS, encode_tiny, make_demonstrations, tiny_exported

@@ -16,7 +16,6 @@ from conftest import EXAMPLE
 import edgeret
 from edgeret import BundleError, InputError
 from edgeret.bundle.reader import read_manifest, verify_bundle
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.golden import golden_cosines
 from edgeret_export.build import build_bundle
@@ -24,6 +23,7 @@ from edgeret_export.cli import main
 from edgeret_export.encoders.export import export_encoder
 from edgeret_export.encoders.static_shape import NPU_OPERATORS, check_operators, fixed
 from edgeret_export.recipe import Recipe, read_recipe
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.runtime import components_of
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.thin import thin_bundle

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret_export.encoders.export import ExportedEncoder, export_encoder
 from edgeret_export.encoders.word_vectors import word_reader, word_vectors
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer
 from edgeret_export.sources.cards import find_card
 
 

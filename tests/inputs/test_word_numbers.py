@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeret import kernel
 from edgeret.inputs.words import COMMON, words
+from edgeret_export.reference import kernel
 from edgeret_export.reference.inputs import word_numbers
 from edgeret_export.reference.inputs.word_numbers import WordNumbers
 from tests.conftest import crowding

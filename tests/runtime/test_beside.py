@@ -19,7 +19,7 @@ from python_reader import by_python
 
 import edgeret
 from edgeret import BundleError, Decision, InputError, PlannerError, ProviderError, Runtime
-from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.encoders.onnx import OnnxGraphs
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.prompts import MASKINGS
@@ -83,7 +83,7 @@ def test_what_the_encoder_raises_is_what_deciding_raises(
         raise wrong
 
     with monkeypatch.context() as patch:
-        patch.setattr(OnnxEncoder, "_vectors", broken)
+        patch.setattr(OnnxGraphs, "vectors", broken)
         for ask in (lambda: mine.task("mail Ana"), lambda: mine.task("\0 ü" * 50)):
             with pytest.raises(type(wrong)) as error:
                 ask()
@@ -103,7 +103,7 @@ def test_a_provider_that_is_lost_is_an_error_or_the_cpu_goes_on_and_decisions_sa
     mine = edgeret.load(real, profile="full", providers="CPUExecutionProvider", allow_fallback=allowed)
     task, wanted = mine.task("mute the speakers"), mine.task("mail Ana").next()
     beside = mine.loaded.beside
-    assert beside is not None and isinstance(beside.encoder, OnnxEncoder) and not task.next().degraded
+    assert beside is not None and isinstance(beside.encoder, OnnxGraphs) and not task.next().degraded
     graphs = attrgetter("_graphs")(beside.encoder)
     graphs[:] = [replace(graph, session=Gone(), provider="cuda") for graph in graphs]
     if not allowed:
@@ -125,7 +125,7 @@ def test_a_provider_that_is_lost_is_an_error_or_the_cpu_goes_on_and_decisions_sa
 def test_vectors_of_another_shape_are_refused(real: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = edgeret.load(real, profile="full", providers="CPUExecutionProvider")
     unit = np.eye(1, 7, dtype=np.float32)[0]
-    monkeypatch.setattr(OnnxEncoder, "_vectors", lambda self, ids: (unit, np.zeros((len(ids), 7), np.float32)))
+    monkeypatch.setattr(OnnxGraphs, "vectors", lambda self, ids: (unit, np.zeros((len(ids), 7), np.float32)))
     with pytest.raises(BundleError, match=r"expected sentence of shape \(384,\), found \(7,\)"):
         mine.task("mail Ana")
 

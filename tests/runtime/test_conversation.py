@@ -14,10 +14,10 @@ from conftest import TOOLS, build_tiny
 
 import edgeret
 from edgeret import END, Call, Conversation, InputError, Runtime, Tool, Turn
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.runtime.earlier import MOST_EARLIER, Earlier
 from edgeret.runtime.history import History
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.runtime import load_reference, request_of
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import edgeret
 from edgeret import Demonstration, Tool, kernel
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs import clauses
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import Call
 from edgeret_export.reference import evidence
@@ -107,15 +106,6 @@ JOINTS += [
     "\x1c",
     "\x1f",
 ]
-
-
-@settings(max_examples=100)
-@given(st.lists(st.sampled_from([*JOINTS, " ", " ", *WORDS[:6], "a"]), max_size=25).map("".join) | st.text(max_size=60))
-def test_clauses_are_those_of_the_expression(text: str) -> None:
-    found = clauses.clause_spans(text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clauses, "LIBRARY", None)
-        assert found == clauses.clause_spans(text)
 
 
 @settings(max_examples=100, deadline=None)

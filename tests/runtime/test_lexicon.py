@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeret.inputs.words import words
-from edgeret.kernel import LIBRARY
 from edgeret.types import Tool
 from edgeret_export.reference import lexicon as lexicons
+from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.lexicon import Lexicon, Overlaps, tool_flow, tool_words
 from edgeret_export.reference.scoring.flow import Flow
 from edgeret_export.reference.word_table import arrange

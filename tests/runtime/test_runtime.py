@@ -10,10 +10,10 @@ import pytest
 from conftest import TOOLS, build_tiny, make_demonstrations
 
 import edgeret
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import InputError, ProviderError
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END, Tool
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.runtime import components_of, request_of
 from edgeret_export.reference.scoring.graph import UNKNOWN
 
@@ -183,7 +183,7 @@ def test_static_shapes_give_the_same_vector(tiny_original: Path, runtime: Runtim
 
 def test_bound_inputs_give_the_same_vector(runtime: Runtime, tiny_original: Path) -> None:
     bound = edgeret.load(tiny_original, threads=1)
-    components_of(bound).encoder.bound = True
+    components_of(bound).encoder.graphs.bound = True
     query = "play my song"
     np.testing.assert_allclose(
         components_of(bound).encoder.encode(query), components_of(runtime).encoder.encode(query), atol=1e-6

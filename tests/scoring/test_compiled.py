@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeret import kernel
+from edgeret_export.reference import kernel
 from edgeret_export.reference.scoring import increments, learner
 from edgeret_export.reference.scoring.compiled import keep_compiled
 from edgeret_export.reference.scoring.learner import Learner

@@ -7,7 +7,7 @@ import pytest
 
 from edgeret.bundle.few_bits import to_bytes
 from edgeret.host import instruction_set
-from edgeret.kernel import INSTRUCTION_SETS, LIBRARY
+from edgeret_export.reference.kernel import INSTRUCTION_SETS, LIBRARY
 from edgeret_export.reference.scoring.argument_head import ArgumentHead
 from edgeret_export.reference.scoring.argument_shape import (
     OPTION_FEATURES,

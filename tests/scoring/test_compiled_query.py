@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeret import kernel
 from edgeret.errors import BundleError
+from edgeret_export.reference import kernel
 from edgeret_export.reference.scoring import calibration, graph
 from edgeret_export.reference.scoring.calibration import Calibration, CalibrationParameters
 from edgeret_export.reference.scoring.compiled_query import MOST_NEAREST

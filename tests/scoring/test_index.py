@@ -19,8 +19,8 @@ from edgeret.bundle.codec import unpack
 from edgeret.bundle.few_bits import from_bytes, to_bytes
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.errors import BundleError, MissingExtraError
-from edgeret.kernel import address
 from edgeret_export.recipe import Recipe
+from edgeret_export.reference.kernel import address
 from edgeret_export.reference.scoring import hnsw_file, products
 from edgeret_export.reference.scoring import index as indexing
 from edgeret_export.reference.scoring.compiled_many import CompiledLinks

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeret import kernel
+from edgeret_export.reference import kernel
 from edgeret_export.reference.scoring import log_shares
 
 SCORES = st.lists(st.floats(-200, 200, width=32) | st.just(-inf), min_size=1, max_size=40)

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.windows import WindowEncoder
-from edgeret.encoders.word_vectors import WordVectors
 from edgeret.errors import InputError
 from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
@@ -32,6 +30,8 @@ from edgeret.types import Tool
 from edgeret_bench import NEEDED, RETRIEVAL_METHODS, STEPPED_METHODS, STRATEGY_METHODS
 from edgeret_bench.accuracy.bm25 import Bm25
 from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics, share
+from edgeret_export.reference.encoders.windows import WindowEncoder
+from edgeret_export.reference.encoders.word_vectors import WordVectors
 from edgeret_export.reference.hybrid import HybridSearch
 from edgeret_export.reference.python_finder import Decider, PythonFinder
 from edgeret_export.reference.scoring.examples import Examples

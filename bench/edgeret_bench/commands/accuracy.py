@@ -310,12 +310,12 @@ def _of_bundle(bundle: str) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
 
 def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
     """The same of a card."""
-    from edgeret.encoders.load import start_encoder
     from edgeret.host import available_cpus
     from edgeret_bench.accuracy.retrieval import GoesBy
     from edgeret_export.encoders.expansion import expand_vectors
     from edgeret_export.encoders.export import export_encoder
     from edgeret_export.encoders.word_vectors import word_reader
+    from edgeret_export.reference.encoders.load import start_encoder
     from edgeret_export.sources.cards import find_card, with_dimension
     from edgeret_export.sources.expansions import read_expansion
     from edgeret_export.sources.priors import prior_for

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle
-from edgeret.encoders.base import Encoder
-from edgeret.encoders.load import load_encoder
-from edgeret.encoders.providers import choose
-from edgeret.errors import EdgeretError
+from edgeret.encoders.providers import choose, first_of
+from edgeret.encoders.variants import choose_variant
+from edgeret.errors import EdgeretError, InputError
 from edgeret.host import resident_mb
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.progress import track
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.compare import BLOCK
 from edgeret_bench.speed.energy import Meter
+
+if TYPE_CHECKING:
+    from edgeret_export.reference.encoders.base import Encoder
 
 QUERIES = 256
 """Queries for each thread count, batch size and provider."""
@@ -48,15 +50,23 @@ def providers(path: str, queries: Sequence[str], names: Sequence[str]) -> dict[s
 
 
 def batch_encoder(runtime: Runtime) -> Encoder:
-    """What encodes many texts at once, which the library does not: the bundle's graph by ONNX Runtime, or its table."""
+    """What encodes many texts at once, which the library does not: the bundle's graph by ONNX Runtime, or its table.
+    Raises InputError where edgeret-export, whose encoders they are, is not installed."""
+    try:
+        from edgeret_export.reference.encoders.load import load_encoder
+    except ModuleNotFoundError as error:
+        if error.name != "edgeret_export":
+            raise
+        raise InputError("--batches needs edgeret-export. Install it with: pip install edgeret-export") from None
     loaded = runtime.loaded
-    if loaded.runs_beside is not None:
-        return loaded.runs_beside
-    held = loaded.options
+    held, manifest = loaded.options, loaded.manifest
     choice = partial(choose, held.providers, held.allow_fallback, held.provider_options or {})
     bundle = open_bundle(loaded.path, content_hash=loaded.bundle_hash)
     own = bundle.part(roles.STATIC) if held.profile == "tiny" and loaded.core.stages == 1 else None
-    return load_encoder(own or bundle, choice, loaded.threads)
+    has_graph = own is None and manifest.file(roles.TABLE) is None
+    target, provider, where = held.target, first_of(held.providers), str(loaded.path)
+    variant = choose_variant(manifest, target, provider, where) if has_graph else None
+    return load_encoder(own or bundle, choice, loaded.threads, held.static_tokens, variant=variant)
 
 
 def batches(runtime: Runtime, queries: Sequence[str], sizes: Sequence[int]) -> dict[str, Any]:

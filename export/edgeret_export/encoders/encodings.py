@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import edgeret
-from edgeret.encoders.base import Encoder
-from edgeret.encoders.load import start_encoder
-from edgeret.encoders.windows import WindowEncoder
 from edgeret.host import instruction_set
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.shards import KEY_BYTES, Shards
 from edgeret_export.places import HERE, Place
 from edgeret_export.reference import evidence
+from edgeret_export.reference.encoders.base import Encoder
+from edgeret_export.reference.encoders.load import start_encoder
+from edgeret_export.reference.encoders.windows import WindowEncoder
 from edgeret_export.reference.evidence import passages
 from edgeret_export.reference.scoring.passages import Passages
 from edgeret_export.sources.fetch import cache_folder

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import Encoder
 from edgeret.terminal.progress import track
 from edgeret_export.encoders.bound import lower_bound
 from edgeret_export.encoders.parity import ndcg5
+from edgeret_export.reference.encoders.base import Encoder
 from edgeret_export.sources.expansions import Line
 
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from edgeret.bundle import roles
 from edgeret.encoders.base import PRECISIONS, EncoderSpec
-from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.host import instruction_set
 from edgeret.terminal.progress import say
@@ -19,6 +18,7 @@ from edgeret_export.encoders.modules import check_modules
 from edgeret_export.encoders.onnx_graph import export_onnx, read_onnx
 from edgeret_export.encoders.quantize import convert
 from edgeret_export.encoders.vocabulary import cut_folder
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.centres import read_centre
 from edgeret_export.sources.encoder_card import EncoderCard

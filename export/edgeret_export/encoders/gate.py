@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import Encoder, EncoderSpec
+from edgeret.encoders.base import EncoderSpec
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.terminal.progress import say
 from edgeret.types import Tool
@@ -19,6 +19,7 @@ from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.original import compare_with_torch
 from edgeret_export.encoders.parity import Parity, Vectors, compare, decided, loss_of
 from edgeret_export.encoders.questions import LOOKS, Questions, from_demonstrations, from_tools
+from edgeret_export.reference.encoders.base import Encoder
 
 TIMED, TURNS = 4, 4
 

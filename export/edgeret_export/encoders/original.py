@@ -13,7 +13,6 @@ import json
 import numpy as np
 
 from edgeret.encoders.base import MIN_COSINE
-from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import CheckFailedError
 from edgeret.terminal.progress import say
 from edgeret_export.encoders.cache import key_of, recall, remember
@@ -21,6 +20,7 @@ from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.modules import load_original
 from edgeret_export.encoders.onnx_graph import one_thread, quiet
 from edgeret_export.encoders.smooth import SAMPLES
+from edgeret_export.reference.encoders.windows import WindowEncoder
 
 PROBES = (
     *SAMPLES,

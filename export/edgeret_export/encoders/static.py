@@ -19,11 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from edgeret.encoders.windows import WindowEncoder
 from edgeret.host import available_cpus
 from edgeret.terminal.progress import track
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.reference.encoders.windows import WindowEncoder
 
 DIMENSION = 128
 """Numbers of a token's vector. On plans held out, 128, 192 and 256 of 384 decide alike; 30,000 tokens take 4 MB."""

@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgeret.bundle import roles
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
-from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.encoders.variants import CPU, GPU, MOBILE, NPU, WEIGHT_BITS, Variant
 from edgeret.host import instruction_set
 from edgeret.terminal.progress import say
@@ -27,6 +25,8 @@ from edgeret_export.encoders.qdq import CALIBRATION_TEXTS, MAX_NOISE, Feed, quan
 from edgeret_export.encoders.questions import sample
 from edgeret_export.encoders.smooth import smooth
 from edgeret_export.encoders.static_shape import fixed
+from edgeret_export.reference.encoders.onnx import OnnxEncoder
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer
 from edgeret_export.sources.cards import Card
 
 FAMILY: Mapping[int, str] = {7: "avx2", 8: "avx512_vnni"}

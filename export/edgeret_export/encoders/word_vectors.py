@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.few_bits import to_halves
-from edgeret.encoders.tokenizer import load_tokenizer
-from edgeret.encoders.word_vectors import DIMENSION, WordVectors
 from edgeret.errors import InputError
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.onnx_graph import read_onnx
 from edgeret_export.encoders.static import principal
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer
+from edgeret_export.reference.encoders.word_vectors import DIMENSION, WordVectors
 
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 """What stands for a space in pieces of SentencePiece."""

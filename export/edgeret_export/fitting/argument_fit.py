@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import EncodedQuery, Encoder
+from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import Tool, references
 from edgeret_export.fitting.argument_cases import Case, cases
 from edgeret_export.fitting.argument_pool import Judged, fit_pool, fit_traits, judge, rows_of, steps_of, summed
 from edgeret_export.reference.arguments.reader import ArgumentReader, texts_of, wanted_of
 from edgeret_export.reference.arguments.role import Counts, StoredArguments
+from edgeret_export.reference.encoders.base import Encoder
 from edgeret_export.reference.scoring.argument_head import ArgumentHead
 from edgeret_export.reference.scoring.argument_joining import TUNED
 

@@ -10,16 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from edgeret.bundle import roles
-from edgeret.bundle.kept import KeptBundle
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle, open_bundle
-from edgeret.encoders.base import Encoder
 from edgeret.encoders.languages import read_languages
-from edgeret.encoders.load import load_encoder
 from edgeret.encoders.providers import choose, first_of, only_cpu
-from edgeret.encoders.static import StaticEncoder
 from edgeret.encoders.variants import Variant, choose_variant, roles_to_read
-from edgeret.encoders.word_vectors import WordVectors, load_word_vectors
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.host import forks
@@ -28,12 +23,16 @@ from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.records import dataclass
-from edgeret.runtime.beside import Beside, load_planner
+from edgeret.runtime.beside import load_planner
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.process import check_process, checked
 from edgeret.runtime.tool_set import load_tools
 from edgeret.types import END, Stage, Tool
 from edgeret_export.reference.arguments.role import StoredArguments, load_arguments
+from edgeret_export.reference.encoders.base import Encoder
+from edgeret_export.reference.encoders.load import load_encoder
+from edgeret_export.reference.encoders.static import StaticEncoder
+from edgeret_export.reference.encoders.word_vectors import WordVectors, load_word_vectors
 from edgeret_export.reference.scoring.calibration import Calibration, load_calibration
 from edgeret_export.reference.scoring.cascade import Thresholds
 from edgeret_export.reference.scoring.episodes import Episodes, load_memory
@@ -135,27 +134,21 @@ def learner_for(components: Components) -> Callable[[], Learner]:
     return lambda: Learner(dimension, called)
 
 
-def load_components(
-    path: str | Path, options: LoadOptions, kept: KeptBundle | None = None, beside: Beside | None = None
-) -> Components:
-    """The components of the bundle at `path`, which may be `kept` open, with what was loaded `beside` the library.
-    Every file is verified before anything parses it. Raises BundleError, InputError, ProviderError or
-    MissingExtraError."""
-    components = _loaded(path, options, kept, beside)
+def load_components(path: str | Path, options: LoadOptions) -> Components:
+    """The components of the bundle at `path`. Every file is verified before anything parses it. Raises BundleError,
+    InputError, ProviderError or MissingExtraError."""
+    components = _loaded(path, options)
     give_back()
     return components
 
 
-def _loaded(path: str | Path, options: LoadOptions, kept: KeptBundle | None, beside: Beside | None) -> Components:
+def _loaded(path: str | Path, options: LoadOptions) -> Components:
     provider = first_of(options.providers)
 
     def wanted(manifest: Manifest) -> Collection[str]:
         return roles_to_read(choose_variant(manifest, options.target, provider, str(path)))
 
-    if kept is None:
-        bundle = open_bundle(path, content_hash=options.content_hash, only=wanted, trust=options.trust)
-    else:
-        bundle = kept.open(wanted)
+    bundle = open_bundle(path, content_hash=options.content_hash, only=wanted, trust=options.trust)
     variant = choose_variant(bundle.manifest, options.target, provider, str(path))
     part = bundle.part(roles.STATIC)
     small = bundle.manifest.file(roles.TABLE) is not None
@@ -164,8 +157,8 @@ def _loaded(path: str | Path, options: LoadOptions, kept: KeptBundle | None, bes
     if options.profile == "tiny" and not small:
         if part is None:
             raise InputError(f"{path}: no table of token vectors in it; build one with --profile tiny or default")
-        return _load(part, options, beside or Beside(None, *load_planner(bundle, options)))
-    components = _load(bundle, options, beside or Beside(None, *load_planner(bundle, options)), variant=variant)
+        return _load(part, options, load_planner(bundle, options))
+    components = _load(bundle, options, load_planner(bundle, options), variant=variant)
     if part is None or options.profile == "full":
         return components
     where = f"{bundle.path} ({roles.INFO_CASCADE})"
@@ -173,7 +166,7 @@ def _loaded(path: str | Path, options: LoadOptions, kept: KeptBundle | None, bes
     least = thresholds.at(options.loss)
     if least > 1:
         return components
-    first = _load(part, options, Beside(), components)
+    first = _load(part, options, (LazyPlanner(), RerankParameters()), components)
     if first.head is None or components.head is None or first.head.labels != components.head.labels:
         raise BundleError(f"{where}: both stages need heads, and the same labels; build the bundle again")
     return replace(components, cascade=Cascade(first, least, thresholds.nothing, thresholds.declines))
@@ -182,7 +175,7 @@ def _loaded(path: str | Path, options: LoadOptions, kept: KeptBundle | None, bes
 def _load(
     bundle: Bundle,
     options: LoadOptions,
-    beside: Beside,
+    asking: tuple[LazyPlanner, RerankParameters],
     whole: Components | None = None,
     variant: Variant | None = None,
 ) -> Components:
@@ -192,9 +185,7 @@ def _load(
     head = load_head(bundle) if bundle.manifest.file(roles.HEAD) else None
     where = f"{bundle.path} ({roles.INFO_PRIOR})"
     shared = None if whole is None else whole.encoder
-    encoder = beside.encoder or load_encoder(
-        bundle, choice, options.threads, options.static_tokens, shared, variant, compiled
-    )
+    encoder = load_encoder(bundle, choice, options.threads, options.static_tokens, shared, variant, compiled)
     return Components(
         path=bundle.path,
         manifest=bundle.manifest,
@@ -208,8 +199,8 @@ def _load(
         familiarity=load_familiarity(bundle, 1 if head is None else len(head.labels)),
         calibration=load_calibration(bundle, options.risk),
         tools=load_tools(bundle, index.names) if whole is None else whole.tools,
-        planner=beside.planner,
-        reranking=beside.reranking,
+        planner=asking[0],
+        reranking=asking[1],
         exemplars=_exemplars(bundle) if whole is None else whole.exemplars,
         forked=forks(),
         words=load_words(bundle, len(index.names)) if whole is None else whole.words,

@@ -15,7 +15,7 @@ from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
 from edgeret.inputs.clauses import Parts, clause_spans, parts
 from edgeret.inputs.language import rules_in
 from edgeret.inputs.language_rules import ENGLISH, Rules
-from edgeret.kernel import LIBRARY, address
+from edgeret_export.reference.kernel import LIBRARY, address
 from edgeret_export.reference.lexicon import Lexicon
 from edgeret_export.reference.scoring.nothing import Form, Put
 from edgeret_export.reference.scoring.passages import Passages

@@ -18,11 +18,11 @@ from edgeret.inputs.language_rules import Rules
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.values import values_taken
 from edgeret.inputs.words import forms, words
-from edgeret.kernel import LIBRARY
 from edgeret.types import Tool
 from edgeret_export.reference.inputs.changing import changes
 from edgeret_export.reference.inputs.opposites import tool_sides
 from edgeret_export.reference.inputs.word_numbers import WordNumbers
+from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.opposites import Opposites
 from edgeret_export.reference.scoring.compiled_many import MOST_FOUND, CompiledPostings
 from edgeret_export.reference.scoring.compiled_query import CompiledWords

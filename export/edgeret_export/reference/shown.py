@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import Encoder
 from edgeret.types import Tool
+from edgeret_export.reference.encoders.base import Encoder
 from edgeret_export.reference.scoring.examples import Examples
 from edgeret_export.reference.scoring.index import Index
 

@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.word_vectors import DIMENSION, WordVectors
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import forms, merge_form
 from edgeret.types import Tool
+from edgeret_export.reference.encoders.word_vectors import DIMENSION, WordVectors
 from edgeret_export.reference.lexicon import tool_words
 from edgeret_export.reference.scoring.products import cosines
 from edgeret_export.reference.word_table import WordTable, arrange, spans

@@ -1,6 +1,6 @@
 """Writes SentencePiece's charsmap: a trie of bytes, and the texts that characters become. Knows nothing of tokenizers.
 
-The trie is a double array in the layout of Darts-clone, which `edgeret.encoders.checks.unigram` checks unit by unit.
+The trie is a double array in the layout of Darts-clone, which `reference.encoders.checks.unigram` checks unit by unit.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import LIBRARY, address
 from edgeret.types import SPELLING_BUCKETS
+from edgeret_export.reference.kernel import LIBRARY, address
 
 _FOUR, _THREE = np.dtype("<u4"), np.uint32(0xFFFFFF)
 _MULTIPLIER = np.uint32(0x9E3779B1)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.inputs.words import COMMON, words
-from edgeret.kernel import LIBRARY, KeptStrings, address, layout
+from edgeret_export.reference.kernel import LIBRARY, KeptStrings, address, layout
 
 _STEMS = layout(*KeptStrings.FIELDS, *KeptStrings.FIELDS)  # as in stems.c
 

@@ -19,9 +19,9 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_number
-from edgeret.kernel import LIBRARY, address
 from edgeret.records import dataclass
 from edgeret.types import Candidate
+from edgeret_export.reference.kernel import LIBRARY, address
 from edgeret_export.reference.scoring.log_shares import log_shares
 
 Map = Sequence[tuple[float, float]]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import COUNT, DOUBLE, FLOAT, POINTER, address, layout
+from edgeret_export.reference.kernel import COUNT, DOUBLE, FLOAT, POINTER, address, layout
 from edgeret_export.reference.scoring.memory import ALIKE, NONE, Neighbours
 from edgeret_export.reference.scoring.offsets import KEPT, LEAST_LOG, LEAST_REST, Offsets, ordered
 

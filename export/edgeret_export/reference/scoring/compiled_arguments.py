@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.host import instruction_set
-from edgeret.kernel import COUNT, DOUBLE, INSTRUCTION_SETS, LIBRARY, POINTER, address, layout
+from edgeret_export.reference.kernel import COUNT, DOUBLE, INSTRUCTION_SETS, LIBRARY, POINTER, address, layout
 from edgeret_export.reference.scoring.argument_shape import LAYERS, LONGEST
 
 Rows = NDArray[Any]

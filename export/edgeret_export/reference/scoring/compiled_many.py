@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import COUNT, POINTER, Kept, address, layout
+from edgeret_export.reference.kernel import COUNT, POINTER, Kept, address, layout
 from edgeret_export.reference.scoring.hnsw_file import Links
 
 MOST_FOUND, MOST_LINKS = 64, 32

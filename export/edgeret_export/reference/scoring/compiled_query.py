@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import COUNT, DOUBLE, FLOAT, POINTER, Kept, address, layout
+from edgeret_export.reference.kernel import COUNT, DOUBLE, FLOAT, POINTER, Kept, address, layout
 
 MOST_NEAREST, MOST_DIMENSION = 64, 4096
 """Clusters that the library reads at most, and the numbers of a vector; as in first.c. Beyond, numpy does it."""

@@ -23,8 +23,8 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
-from edgeret.kernel import LIBRARY
 from edgeret.records import dataclass
+from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.scoring.compiled import CompiledGraph, asked
 from edgeret_export.reference.scoring.compiled_query import MOST_DIMENSION, MOST_NEAREST, CompiledClusters
 from edgeret_export.reference.scoring.products import cosines

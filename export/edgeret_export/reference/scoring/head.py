@@ -22,9 +22,9 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
-from edgeret.kernel import LIBRARY
 from edgeret.records import dataclass
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
+from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.scoring.compiled import CompiledRows
 from edgeret_export.reference.scoring.compiled_query import CompiledLogits
 from edgeret_export.reference.scoring.prior import SAID

@@ -12,8 +12,8 @@ from ctypes import CDLL
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import LIBRARY
 from edgeret.records import dataclass
+from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.scoring.compiled import HISTORY, LEAST, MAX_SCORE, Lessons, teach
 from edgeret_export.reference.scoring.offsets import LEAST_REST, Offsets, joined
 from edgeret_export.reference.scoring.products import product

@@ -18,9 +18,9 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, MissingExtraError
 from edgeret.fields import get_strings
-from edgeret.kernel import LIBRARY
 from edgeret.quoting import said
 from edgeret.types import IndexKind
+from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.scoring import hnsw_file
 from edgeret_export.reference.scoring.compiled_many import CompiledLinks
 from edgeret_export.reference.scoring.examples import Examples

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.kernel import LIBRARY
+from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.scoring.compiled import Compiled, Given, keep_compiled
 from edgeret_export.reference.scoring.experts import Query, Steps
 from edgeret_export.reference.scoring.increments import COUNTS, Increments, Lesson, Seen

@@ -7,7 +7,7 @@ from math import inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import LIBRARY, address
+from edgeret_export.reference.kernel import LIBRARY, address
 
 
 def log_shares(scores: NDArray[np.float32]) -> float:

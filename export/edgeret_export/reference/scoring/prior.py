@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.fields import get_number
-from edgeret.kernel import LIBRARY
 from edgeret.records import dataclass
+from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.scoring.compiled_query import CompiledTools
 from edgeret_export.reference.scoring.examples import Examples
 from edgeret_export.reference.scoring.flow import NO_FLOW, Flow, Pairs

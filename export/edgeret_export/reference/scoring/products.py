@@ -7,7 +7,7 @@ from ctypes import CDLL
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import LIBRARY, Kept, address
+from edgeret_export.reference.kernel import LIBRARY, Kept, address
 
 PIECE = 400_000
 """Multiplications in one matrix product. Above some 500,000 OpenBLAS packs its operands and wakes its threads, for four

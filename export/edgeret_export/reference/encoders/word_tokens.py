@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import COUNT, LIBRARY, POINTER, Kept, KeptStrings, address, layout
+from edgeret_export.reference.kernel import COUNT, LIBRARY, POINTER, Kept, KeptStrings, address, layout
 
 KEPT = 1 << 14
 """Words that are kept where nothing is compiled."""

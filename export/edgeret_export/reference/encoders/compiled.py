@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from edgeret.bundle.private_copy import PrivateBytes
 from edgeret.encoders.base import REBUILD, EncoderSpec
-from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import BundleError, InputError
 from edgeret.host import available_cpus, instruction_set
-from edgeret.kernel import COUNT, DOUBLE, INSTRUCTION_SETS, LIBRARY, POINTER, address, layout
+from edgeret_export.reference.encoders.windows import WindowEncoder
+from edgeret_export.reference.kernel import COUNT, DOUBLE, INSTRUCTION_SETS, LIBRARY, POINTER, address, layout
 
 SETS = INSTRUCTION_SETS
 """Sets of instructions that the library may have been made for; a set's number is its place, as in transformer.c."""
@@ -37,7 +37,7 @@ LINE = 64
 """Bytes at whose multiples a CPU reads vectors fastest."""
 
 if TYPE_CHECKING:
-    from edgeret.encoders import transformer_graph as graphs
+    from edgeret_export.reference.encoders import transformer_graph as graphs
 
 _PRODUCT = layout(  # these as in transformer.h
     *(("packed", POINTER), ("scales", POINTER), ("bias", POINTER), ("shrink", POINTER), ("sums", POINTER)),
@@ -244,7 +244,7 @@ def compiled_encoder(
     if LIBRARY is None or spec.precision != "int8" or name not in QUICK or not LIBRARY.edgeret_panel(SETS.index(name)):
         return None
     from edgeret.encoders.checks import onnx_file  # with the first bundle, as the libraries that it guards
-    from edgeret.encoders.transformer_graph import read_transformer
+    from edgeret_export.reference.encoders.transformer_graph import read_transformer
 
     data = model if isinstance(model, bytes) else model.data
     weights = read_transformer(onnx_file.check(data, spec.max_tokens, where), data, spec)

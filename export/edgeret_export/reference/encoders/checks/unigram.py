@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.checks.rules import ARRAY, COUNT, FLAG, NAMED_ID, Rules, one_of
+from edgeret_export.reference.encoders.checks.rules import ARRAY, COUNT, FLAG, NAMED_ID, Rules, one_of
 
 MODEL = "Unigram"
 MAX_BYTES, MAX_BRACKETS = 20 << 20, 650_000

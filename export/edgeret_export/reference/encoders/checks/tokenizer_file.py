@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from edgeret.encoders.checks import unigram
-from edgeret.encoders.checks.rules import (
+from edgeret.errors import BundleError
+from edgeret_export.reference.encoders.checks import unigram
+from edgeret_export.reference.encoders.checks.rules import (
     ARRAY,
     COUNT,
     DIRECTION,
@@ -34,7 +35,6 @@ from edgeret.encoders.checks.rules import (
     or_null,
     quote,
 )
-from edgeret.errors import BundleError
 
 MAX_BYTES = 8 << 20
 MAX_BRACKETS = 100_000

@@ -6,7 +6,6 @@ text's vector would depend on its neighbours. What comes out is checked before a
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -14,23 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import (
-    OUTPUT,
-    REBUILD,
-    TOKENS_OUTPUT,
-    EncodedQuery,
-    EncoderSpec,
-    LoadedTokenizer,
-    failure,
-    segment_means,
-)
-from edgeret.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
-from edgeret.errors import BundleError
+from edgeret.encoders.base import EncodedQuery, EncoderSpec, check_tokens, check_unit, failure, segment_means
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
-
-UNIT_TOLERANCE = 0.01
-"""By how much the squared length of a vector may differ from 1."""
+from edgeret_export.reference.encoders.base import LoadedTokenizer
+from edgeret_export.reference.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
 
 
 class WindowEncoder(ABC):
@@ -39,8 +26,6 @@ class WindowEncoder(ABC):
 
     threads: int
     requested: tuple[str, ...]
-    lost: str | None = None
-    """Why the CPU runs in the place of the provider that ran at first, in words."""
 
     def __init__(self, tokenizer: bytes, spec: EncoderSpec, longest: int, where: str) -> None:
         """Reads at most `longest` tokens at a time; `where` is what messages call this encoder. Raises BundleError for
@@ -117,14 +102,14 @@ class WindowEncoder(ABC):
         """The unit vector of tokenized text: ids (tokens,) to float32 (dimension,). Raises BundleError, here and below,
         if the model fails or gives something else."""
         vector = self._vector(ids)
-        self._check_unit(float(vector.dot(vector)))
+        check_unit(float(vector.dot(vector)), self._where)
         return vector
 
     def embed_all(self, texts: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
         """The unit vectors of tokenized texts, float32 (len(texts), dimension): the same as one by one."""
         vectors = self._side_by_side(texts) if texts else np.zeros((0, self.spec.dimension), np.float32)
         for squared in np.einsum("ij,ij->i", vectors, vectors).tolist():
-            self._check_unit(squared)
+            check_unit(squared, self._where)
         return vectors
 
     def _side_by_side(self, texts: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
@@ -135,23 +120,13 @@ class WindowEncoder(ABC):
         """The unit vector of tokenized text and, from the same run, the vectors of its tokens: float32 (dimension,)
         and (tokens, dimension)."""
         vector, words = self._vectors(ids)
-        self._check_unit(float(vector.dot(vector)))
-        numbers = words.reshape(-1)
-        if not math.isfinite(numbers.dot(numbers)):
-            raise BundleError(f"{self._where}: output {TOKENS_OUTPUT} holds numbers that are not finite; {REBUILD}")
+        check_unit(float(vector.dot(vector)), self._where)
+        check_tokens(words, self._where)
         return vector, words
 
     def encode_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of several queries, float32 (len(texts), dimension), each cut at what is read at a time."""
         return self.embed_all([self.tokenize(self.spec.query_prefix + text) for text in texts])
-
-    def _check_unit(self, squared: float) -> None:
-        # Written so that NaN, which is neither near 1 nor far from it, is refused too.
-        if not abs(squared - 1) < UNIT_TOLERANCE:
-            raise BundleError(
-                f"{self._where}: output {OUTPUT} must have length 1 (squared, within {UNIT_TOLERANCE}), "
-                f"found {squared:.3g}; {REBUILD}"
-            )
 
     def encode(self, text: str) -> NDArray[np.float32]:
         """The unit vector of a query's text, float32 (dimension,); the spec's query prefix is put before it. A text

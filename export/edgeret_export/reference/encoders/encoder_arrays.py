@@ -1,5 +1,5 @@
 """Where a transformer's weights lie in its ONNX file (docs/FORMAT.md, section 5.4): for whoever has arithmetic of their
-own and no use for the graph. Made by a build, and proved by whoever checks a bundle; decides nothing.
+own and no use for the graph. Made by a build; decides nothing.
 """
 
 from __future__ import annotations
@@ -11,14 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.bundle import roles
-from edgeret.bundle.codec import pack, unpack
+from edgeret.bundle.codec import pack
 from edgeret.bundle.private_copy import PrivateBytes
-from edgeret.bundle.reader import Bundle
-from edgeret.encoders.base import REBUILD, EncoderSpec
-from edgeret.encoders.transformer_graph import Layer, Norm, Product, Transformer, read_transformer
-from edgeret.errors import BundleError
-from edgeret.fields import get
+from edgeret.encoders.base import EncoderSpec
+from edgeret_export.reference.encoders.transformer_graph import Layer, Norm, Product, Transformer, read_transformer
 
 
 def pack_arrays(model: bytes | PrivateBytes, spec: EncoderSpec, where: str = "encoder") -> bytes | None:
@@ -26,20 +22,6 @@ def pack_arrays(model: bytes | PrivateBytes, spec: EncoderSpec, where: str = "en
     for a graph that is not one of an encoder."""
     told = _arrays(model, spec, where)
     return None if told is None else pack(told)
-
-
-def check_arrays(bundle: Bundle) -> None:
-    """Makes sure that the file says what the bundle's own graph does, if it is there. Raises BundleError."""
-    if bundle.manifest.file(roles.ENCODER_ARRAYS) is None:
-        return
-    where = f"{bundle.path} ({roles.ENCODER_ARRAYS})"
-    if bundle.manifest.file(roles.ENCODER) is None:
-        raise BundleError(f"{where}: there is no encoder that it could be of; {REBUILD}")
-    value = unpack(bundle.read(roles.ENCODER_ARRAYS), where)
-    told = get(get(bundle.manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
-    found = _arrays(bundle.private_file(roles.ENCODER), EncoderSpec.from_dict(told, where), where)
-    if found is None or any(value.get(key) != expected for key, expected in found.items()):
-        raise BundleError(f"{where}: the encoder's weights lie elsewhere; {REBUILD}")
 
 
 def _arrays(model: bytes | PrivateBytes, spec: EncoderSpec, where: str) -> dict[str, Any] | None:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import LoadedTokenizer, failure
-from edgeret.encoders.word_tokens import WordTokens
+from edgeret.encoders.base import failure
+from edgeret_export.reference.encoders.base import LoadedTokenizer
+from edgeret_export.reference.encoders.word_tokens import WordTokens
 
 
 def load_tokenizer(data: bytes, longest: int, where: str) -> LoadedTokenizer:
@@ -26,7 +27,7 @@ def load_tokenizer(data: bytes, longest: int, where: str) -> LoadedTokenizer:
     Where words are read without the library it is made with the first text that is not printable ASCII: that takes a
     twelfth of a tiny bundle's start, and what the check lets pass of such a file leaves the library nothing to refuse.
     """
-    from edgeret.encoders.checks import tokenizer_file  # with the first bundle, as the library that it guards
+    from edgeret_export.reference.encoders.checks import tokenizer_file
 
     value = tokenizer_file.check(data, longest, f"{where}: tokenizer")
     size, frame = _size(value), _frame(value)
