@@ -97,7 +97,7 @@ def in_python(compiler: str, place: Path, libraries: str, tests: Sequence[str]) 
     shutil.copytree(ROOT / "edgeret", place / "edgeret", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     copy = place / "edgeret" / "kernel"
     sources = sorted(copy.glob("*.c"))
-    shared = ("-fPIC", "-shared", "-fvisibility=hidden", f'-DEDGERET_SOURCES="{made_of("")}"')
+    shared = ("-fPIC", "-shared", "-fvisibility=hidden", f'-DEDGERET_SOURCES="{made_of("", kernel.FILE.parent)}"')
     subprocess.run([compiler, *FLAGS, *shared, "-o", copy / kernel.FILE.name, *sources, "-lm"], check=True)
     environment = {
         **os.environ,

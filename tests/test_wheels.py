@@ -43,9 +43,9 @@ needs_tools = pytest.mark.skipif(
 
 
 def test_the_package_and_its_build_hash_the_same_sources() -> None:
-    assert hash_of_sources(ROOT) == kernel.made_of("")
+    assert hash_of_sources(ROOT) == kernel.made_of("", kernel.FOLDER)
     core = ROOT / "core"
-    assert hash_of_sources(ROOT, CORE_LIBRARY) == kernel.made_of("", core / "include", core / "src")
+    assert hash_of_sources(ROOT, CORE_LIBRARY) == kernel.made_of("", core / "include", core / "src", kernel.FOLDER)
     assert [ROOT / library.file(kernel.SUFFIX) for library in LIBRARIES] == [FILE, kernel.CORE]
 
 

@@ -15,9 +15,9 @@ CORE = FOLDER / f"_core{SUFFIX}"
 
 
 def made_of(default: str, *folders: Path) -> str:
-    """The hash of the sources in this folder and others, where they are: in a checkout. A wheel has none, and a library
-    made of its own."""
-    files = [file for folder in (*folders, FOLDER) for file in sorted(folder.glob("*.[ch]"))]
+    """The hash of the sources in these folders, where they are: in a checkout. A wheel has none, and a library made of
+    its own."""
+    files = [file for folder in folders for file in sorted(folder.glob("*.[ch]"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest() if files else default
 
 
@@ -28,7 +28,7 @@ def is_core_of_here(found: ctypes.CDLL) -> bool:
     except ValueError:
         return False
     core = FOLDER.parents[1] / "core"
-    return told == made_of(told, core / "include", core / "src") or not any(FOLDER.glob("*.[ch]"))
+    return told == made_of(told, core / "include", core / "src", FOLDER) or not any(FOLDER.glob("*.[ch]"))
 
 
 @cache

@@ -107,7 +107,7 @@ def test_the_runtime_does_not_join_on_a_cpu_what_the_export_left_apart(
     monkeypatch.setattr(runtime_encoder, "create_session", kept)
     spec = EncoderSpec(WIDTH, 40, "mean", True, "", "", "fp32", "any")
     model = fuse_attention(exported).SerializeToString()
-    runtime_encoder.OnnxEncoder(model, tiny_exported().tokenizer, spec, choose("cpu", False, {}), 1)
+    runtime_encoder.OnnxGraphs(model, spec, choose("cpu", False, {}), 1)
     found = operators(onnx.load(str(tmp_path / "run.onnx")))
     assert found["LayerNormalization"] == 2 * LAYERS + 1
     assert not found["SkipLayerNormalization"]

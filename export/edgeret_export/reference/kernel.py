@@ -139,7 +139,7 @@ def load(wide: bool = True) -> ctypes.CDLL | None:
             call.argtypes, call.restype = takes, gives
     except (OSError, AttributeError, ValueError):
         return None
-    return found if sources == made_of(sources) else None
+    return found if sources == made_of(sources, FILE.parent) else None
 
 
 LIBRARY = load()
