@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgeret
-from edgeret import Demonstration, Tool, kernel
+from edgeret import Demonstration, Tool
 from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import Call
-from edgeret_export.reference import evidence
+from edgeret_export.reference import evidence, kernel
 from edgeret_export.reference.inputs import spelling
 from tests.conftest import WORDS, without_library
 
