@@ -272,14 +272,6 @@ LIKELY_INSIDE = re.compile(
 )
 """What a short text has somewhere that tells of a failure."""
 
-EXIT = re.compile(
-    r"^[\W_]{0,4}(?:the |your )?(?:last )?(?:command|process|script|program|shell|bash|it|task)?\W{0,2}[\w ]{0,40}?"
-    r"(?:(?:exit(?:ed)?|return(?:ed)?)[ _]?(?:with )?(?:an? )?(?:non-?zero )?(?:exit |error )?(?:code|status)|"
-    r"exited with)"
-    r"\W{0,2}(?:of )?(?<=[ :=>'\"])(-?\d{1,10})\b(?!\.\d)(?! \w)",
-    re.IGNORECASE,
-)
-"""How a shell's program ended, in a line of its own."""
 TRACE = re.compile(r"^Traceback \(most recent call last\):|^\s+at [\w.$<>]{1,100} ?\(|^\s+File \"", re.MULTILINE)
 """Lines of a traceback."""
 SHELL = re.compile(

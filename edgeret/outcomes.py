@@ -13,25 +13,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from edgeret.outcome_words import (
-    CAPITALS,
-    DONE_TOO,
-    ENTRY,
-    EXIT,
-    LABELLED,
-    LAST,
-    LIKELY,
-    LIKELY_INSIDE,
-    NOTHING,
-    RAISED,
-    SHELL,
-    SUCCESS,
-    SURE,
-    TRACE,
-    UNSURE,
-    WRAPPED,
-)
-
 Outcome = Literal["worked", "failed", "unknown"]
 
 MOST_DECODED = 1 << 16
@@ -55,6 +36,14 @@ _ALARMS = (
 )
 _STEMS = tuple(_ALARMS.split("|"))
 """Without any of these a text of Latin letters tells of no failure."""
+_EXIT = re.compile(
+    r"^[\W_]{0,4}(?:the |your )?(?:last )?(?:command|process|script|program|shell|bash|it|task)?\W{0,2}[\w ]{0,40}?"
+    r"(?:(?:exit(?:ed)?|return(?:ed)?)[ _]?(?:with )?(?:an? )?(?:non-?zero )?(?:exit |error )?(?:code|status)|"
+    r"exited with)"
+    r"\W{0,2}(?:of )?(?<=[ :=>'\"])(-?\d{1,10})\b(?!\.\d)(?! \w)",
+    re.IGNORECASE,
+)
+"""How a shell's program ended, in a line of its own."""
 _OTHER_LETTERS = re.compile("[^\x00-\u024f\u2000-\u2bff\ufe0f\U00010000-\U0010ffff]")
 
 
@@ -98,20 +87,22 @@ def _of_text(text: str, depth: int, doubt: bool) -> Outcome:
     whole = len(text) <= _SHORT
     if not _alarming(head) and (whole or not _alarming(tail)):
         return "worked"
-    bare = WRAPPED.sub("", head, count=1)
-    if SUCCESS.match(bare) or ENTRY.match(head):
+    from edgeret import outcome_words as words  # a fifth of a second of patterns, and most texts need none
+
+    bare = words.WRAPPED.sub("", head, count=1)
+    if words.SUCCESS.match(bare) or words.ENTRY.match(head):
         return "worked"
-    if LABELLED.match(bare):
-        return "unknown" if UNSURE.match(bare) else "worked"
-    if SURE.match(bare) or CAPITALS.match(bare):
+    if words.LABELLED.match(bare):
+        return "unknown" if words.UNSURE.match(bare) else "worked"
+    if words.SURE.match(bare) or words.CAPITALS.match(bare):
         return "failed"
     if (ended := _end_fails(head, tail, whole)) is not None:
         return ended
-    if not doubt or not whole or NOTHING.match(bare):
+    if not doubt or not whole or words.NOTHING.match(bare):
         return "worked"
-    if LIKELY.match(bare) or LIKELY_INSIDE.search(bare, 0, _EARLY):
-        return "unknown" if DONE_TOO.search(bare) else "failed"
-    return "unknown" if UNSURE.match(bare) else "worked"
+    if words.LIKELY.match(bare) or words.LIKELY_INSIDE.search(bare, 0, _EARLY):
+        return "unknown" if words.DONE_TOO.search(bare) else "failed"
+    return "unknown" if words.UNSURE.match(bare) else "worked"
 
 
 def _alarming(end: str) -> bool:
@@ -124,20 +115,22 @@ def _exit_code(end: str, from_end: bool = False) -> str:
     """The code that a shell's program ended with, if it is told in a line of its own."""
     lines = end.split("\n")
     for line in lines[-2:] if from_end else lines[:8]:
-        if len(line) < 200 and (found := EXIT.match(line)):
+        if len(line) < 200 and (found := _EXIT.match(line)):
             return found[1]
     return ""
 
 
 def _end_fails(head: str, tail: str, whole: bool) -> Outcome | None:
     """What the first and the last line of a program's output tell, None for nothing."""
+    from edgeret import outcome_words as words
+
     last = tail.rsplit("\n", 1)[-1].strip()
     first = head.split("\n", 1)[0].strip()
-    if len(last) <= 300 and (SHELL.match(last) or (first != last and LAST.match(last))):
+    if len(last) <= 300 and (words.SHELL.match(last) or (first != last and words.LAST.match(last))):
         return "failed"
-    if RAISED.match(last) and TRACE.search(tail):
+    if words.RAISED.match(last) and words.TRACE.search(tail):
         return "failed" if len(tail) < _END or whole else "unknown"
-    return "unknown" if first != last and SHELL.match(first) else None
+    return "unknown" if first != last and words.SHELL.match(first) else None
 
 
 # JSON
