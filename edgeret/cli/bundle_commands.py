@@ -44,6 +44,12 @@ def add_bundle_commands(commands: Any) -> None:
     """Adds inspect, verify and doctor."""
     look = add_command(commands, "inspect", "Show what a bundle holds.", _inspect, _print_inspect, bundle=True)
     look.add_argument("--html", metavar="FILE", help="draw it too: tools, clusters and transitions, files and licences")
+    look.add_argument(
+        "--live",
+        metavar="FOLDER",
+        help="with --html: the page holds what decides, and does so as one types; the folder has the library for "
+        "that, as bindings/js of a checkout and the npm package do",
+    )
     add_content_hash(look)
     add_trust(look)
     add_overlay_options(look)
@@ -64,8 +70,11 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     EncoderSpec.from_dict(get(encoder, "spec", dict, where), where)
     read_languages(encoder, where)
     names = get_strings(bundle.map(roles.INDEX), "names", where)
+    if arguments.html is None and arguments.live is not None:
+        raise InputError("--live is for a page; name it with --html FILE")
     if arguments.html is not None:
-        draw(bundle, Path(arguments.html), _explained(arguments.bundle, bundle.manifest.content_hash))
+        explained = _explained(arguments.bundle, bundle.manifest.content_hash)
+        draw(bundle, Path(arguments.html), explained, None if arguments.live is None else Path(arguments.live))
     return {
         **({} if arguments.html is None else {"html": arguments.html}),
         "bundle": str(bundle.path),

@@ -1,8 +1,8 @@
 """A bundle as a picture: its tools on a map, what follows what in its clusters, how requests are decided, its files and
 licences.
 
-One HTML file without scripts, which loads nothing. Names and licences come from whoever built the bundle; `pages`
-escapes all of it.
+One HTML file, which loads nothing, and without scripts unless it is to decide (`live`). Names and licences come from
+whoever built the bundle; `pages` escapes all of it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.reader import Bundle
 from edgeret.cli.drawn import GLOBAL, PADDING, Drawn, read_drawn
+from edgeret.cli.live import live
 from edgeret.cli.pages import render
 from edgeret.cli.tool_map import tool_map
 from edgeret.terminal.console import write_whole
@@ -25,11 +26,13 @@ CLUSTERS, CHAINS, NEAREST = 40, 5, 3
 """Clusters listed, and of each its transitions and nearest tools."""
 
 
-def draw(bundle: Bundle, target: Path, explained: Sequence[Explanation] = ()) -> None:
-    """Writes the picture, with some decisions `explained`. Raises BundleError for a bundle that does not hang together,
-    InputError if `target` cannot be written, MissingExtraError without jinja2."""
+def draw(bundle: Bundle, target: Path, explained: Sequence[Explanation] = (), library: Path | None = None) -> None:
+    """Writes the picture, with some decisions `explained`; with a folder of the `library` of pages it decides, too.
+    Raises BundleError for a bundle that does not hang together, InputError if `target` cannot be written,
+    MissingExtraError without jinja2."""
     drawn = read_drawn(bundle)
     counts = bundle.manifest.info.get(roles.INFO_COUNTS)
+    alive = None if library is None else live(bundle, library)
     shown = counts.get("demonstrations") if isinstance(counts, dict) else None
     text = render(
         "picture.html",
@@ -42,9 +45,11 @@ def draw(bundle: Bundle, target: Path, explained: Sequence[Explanation] = ()) ->
         map=tool_map(drawn),
         clusters=cluster_rows(drawn),
         explained=explained,
+        policy="" if alive is None else alive.policy,
         files=[(f.name, f.role, f"{f.size / 1e6:.3f}", f.licence, f.source) for f in bundle.manifest.files],
     )
-    write_whole(target, text, "--html")
+    # A name that says the same is escaped.
+    write_whole(target, text if alive is None else text.replace("<!--live-->", alive.body, 1), "--html")
 
 
 def clusters_told(bundle: Bundle) -> str:
