@@ -540,7 +540,7 @@ typedef struct {
     int32_t rules_alone;       /* 1: what the bundle has for arguments is left aside */
 } er_arguments_options;
 
-/* Reads a tool's arguments out of a task's words, as the next call: nothing is made up, and nothing given that the tool's schema
+/* Reads a tool's arguments out of a task's words (section 8.5), as the next call: nothing is made up, and nothing given that the tool's schema
    refuses. In the schema's order, those first that a call must have. Texts live until the task's arguments are read again, or
    it ends. */
 ER_API er_status er_arguments(er_task *, er_text tool, const er_arguments_options *, er_argument *room, size_t *count, er_missing *missing,
