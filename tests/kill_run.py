@@ -66,7 +66,7 @@ def state_after(operations: int) -> list[tuple[int, int]]:
 def write(path: Path, fatal_call: int, operations: int, acknowledge: int) -> None:
     """Goes on where the file ends, and writes a byte to `acknowledge` after each operation. Dies at the `fatal_call`-th
     call that changes the disk (0: does not): before it, or, where it writes, half way through it."""
-    from edgeret.bundle.overlay_file import Overlay
+    from edgeret_export.reference.overlay_writer import Overlay
 
     calls = itertools.count(1)
 
@@ -97,7 +97,8 @@ def write(path: Path, fatal_call: int, operations: int, acknowledge: int) -> Non
 
 def found_in(path: Path) -> list[tuple[int, int]]:
     """Operation and place of each record, after a writer has taken up the file again."""
-    from edgeret.bundle.overlay_file import Overlay, read_overlay
+    from edgeret.bundle.overlay_file import read_overlay
+    from edgeret_export.reference.overlay_writer import Overlay
 
     read = read_overlay(path, ENCODER)
     with Overlay.open(path, ENCODER, BUNDLE, wait_seconds=5.0) as overlay:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from edgeret.bundle import locked_file
-from edgeret.bundle.overlay_file import Overlay, read_overlay
+from edgeret.bundle.overlay_file import read_overlay
+from edgeret_export.reference.overlay_writer import Overlay
 
 ENCODER, BUNDLE = "ab" * 32, "cd" * 32
 

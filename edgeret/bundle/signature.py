@@ -19,8 +19,8 @@ from edgeret.quoting import shortened
 from edgeret.records import dataclass
 
 MAX_SIGNATURES_BYTES = 1 << 16
-FIRST_TIME, LAST_TIME = 0, 253402300799
-"""Seconds since 1970 of what four digits of a year can say."""
+LAST_TIME = 253402300799
+"""The last second since 1970 that four digits of a year can say."""
 SKEW_S = 86_400
 """How far a device's clock may be behind the signer's before it counts as wrong."""
 _TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"

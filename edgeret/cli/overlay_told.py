@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeret.bundle import roles
 from edgeret.bundle.layout import Manifest
-from edgeret.bundle.overlay_file import Overlay
+from edgeret.bundle.overlay_file import read_contents
 from edgeret.fields import get
 from edgeret.runtime.kept import plans_kept, summed
 
@@ -21,15 +21,15 @@ def told(path: Path | None, manifest: Manifest, key: bytes | None = None) -> dic
     where = str(path)
     spec = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
     dimension = get(spec, "dimension", int, where)
-    overlay = Overlay.open(path, manifest.fingerprint, manifest.content_hash, read_only=True, key=key)
-    plans = plans_kept(overlay.records, dimension, where)
+    contents, recovered = read_contents(path, manifest.fingerprint, key)
+    plans = plans_kept(contents.records, dimension, where)
     return {
         "path": where,
-        "size_bytes": overlay.size_bytes,
+        "size_bytes": contents.size_bytes,
         "plans": len(plans),
         "plans_without_words": sum(plan.query is None for plan in plans),
-        "tools": asdict(summed(overlay.records)),
-        "recovered": overlay.recovered,
+        "tools": asdict(summed(contents.records)),
+        "recovered": recovered,
     }
 
 

@@ -6,12 +6,12 @@ measured how nearly. So the encoder's fingerprint stays the bundle's, whichever 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from edgeret.bundle import roles
-from edgeret.bundle.layout import MAX_ROLE_BYTES, Manifest
+from edgeret.bundle.layout import Manifest
 from edgeret.encoders.base import REBUILD, EncoderSpec
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
@@ -143,10 +143,3 @@ def _suits(spec: EncoderSpec) -> bool:
     """Whether int8 products of this graph are exact on this CPU."""
     here = WEIGHT_BITS[instruction_set()]
     return spec.precision != "int8" or WEIGHT_BITS.get(spec.instruction_set, here) == here
-
-
-def roles_to_read(variant: Variant | None) -> Collection[str]:
-    """The roles that loading reads: all that are known but the graphs that do not run."""
-    running = {roles.ENCODER} if variant is None else {role for role, _ in variant.files}
-    graphs: Sequence[str] = (roles.ENCODER, *roles.VARIANT_ROLES)
-    return {role for role in MAX_ROLE_BYTES if role not in graphs or role in running}

@@ -32,13 +32,6 @@ def pack_tools(tools: Sequence[Tool]) -> bytes:
     return _BEGIN + _BETWEEN.join(lines) + _END
 
 
-def careful(tools: Mapping[str, Tool]) -> frozenset[str]:
-    """The names of those tools that ask for more care than all others."""
-    if isinstance(tools, StoredTools) and not tools.may_ask_for_care:
-        return frozenset()
-    return frozenset(name for name, tool in tools.items() if tool.confirm or tool.risk is not None)
-
-
 def load_tools(bundle: Bundle, names: Sequence[str] | None = None) -> StoredTools:
     """The bundle's tools by name, in the order of `names`, the index's (None: read them there). Raises BundleError for
     names that no tool may have, and for another number of lines; what a line says is looked at with its first use."""
@@ -75,11 +68,6 @@ class StoredTools(Mapping[str, Tool]):
         self._data, self._begins, self._where = data, begins, where
         self._row = {name: row for row, name in enumerate(names)}
         self._read: dict[str, Tool] = {}
-
-    @property
-    def may_ask_for_care(self) -> bool:
-        """Whether some tool may have a risk of its own or ask for a person's word."""
-        return b'"risk":' in self._data or b'"confirm":' in self._data
 
     def __getitem__(self, name: str) -> Tool:
         found = self._read.get(name)

@@ -147,7 +147,7 @@ class Loading:
         except BundleError:
             return None
         path = learned_path(self.folder, old)
-        return plans_in(path, old, manifest.content_hash, dimension, self.options.get("overlay_key")), had
+        return plans_in(path, old, dimension, self.options.get("overlay_key")), had
 
 
 def _observe(runtime: Runtime, before: Generation) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret.bundle.overlay_file import Overlay
+from edgeret.bundle.overlay_file import read_overlay
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import plain
 from edgeret.records import dataclass
@@ -42,14 +42,9 @@ def learned_path(store: Path, fingerprint: str) -> Path:
     return store / FOLDER / f"{fingerprint}.overlay"
 
 
-def plans_in(
-    path: Path, fingerprint: str, content_hash: str, dimension: int, key: bytes | None
-) -> tuple[LearnedPlan, ...]:
+def plans_in(path: Path, fingerprint: str, dimension: int, key: bytes | None) -> tuple[LearnedPlan, ...]:
     """The plans that a file bound to `key` holds, none of one that is not there. Raises OverlayError."""
-    if not path.exists():
-        return ()
-    records = Overlay.open(path, fingerprint, content_hash, read_only=True, key=key).records
-    return plans_kept(records, dimension, str(path))
+    return plans_kept(read_overlay(path, fingerprint, key), dimension, str(path))
 
 
 def kept(runtime: Runtime) -> Moved:

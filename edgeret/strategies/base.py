@@ -72,8 +72,6 @@ class Found:
 
 
 _T = TypeVar("_T")
-Ranker = Callable[[str, int], list[Hit]]
-"""A text and k to the k best tools for it."""
 Heard = Callable[[str, Sequence[Hit], int], bool]
 """Is told of words that demonstrations speak of, of the SHOWN likeliest tools, and how many clauses are left; whether
 there is time for these."""

@@ -13,8 +13,9 @@ from overlay_notes import BUNDLE, ENCODER, beside, both_locks, fresh_path, noted
 
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.overlay import HEADER_BYTES, MAX_OVERLAY_BYTES
-from edgeret.bundle.overlay_file import Overlay, overlay_path, read_overlay
+from edgeret.bundle.overlay_file import overlay_path, read_overlay
 from edgeret.errors import OverlayError
+from edgeret_export.reference.overlay_writer import Overlay
 
 if sys.platform == "win32":
     pytest.skip("modes, pipes and links as used here are POSIX's", allow_module_level=True)

@@ -13,10 +13,11 @@ import pytest
 from conftest import TOOLS, build_tiny
 
 import edgeret
-from edgeret.bundle.overlay_file import Overlay, overlay_path
+from edgeret.bundle.overlay_file import overlay_path
 from edgeret.cli.commands import main
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret_export.reference import learning
+from edgeret_export.reference.overlay_writer import Overlay
 
 QUERY = "close it"
 NAMES = [tool.name for tool in TOOLS]

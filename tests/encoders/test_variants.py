@@ -10,8 +10,9 @@ from edgeret.bundle import roles
 from edgeret.bundle.layout import FileEntry, Manifest
 from edgeret.encoders import variants
 from edgeret.encoders.base import EncoderSpec
-from edgeret.encoders.variants import WEIGHT_BITS, Variant, choose_variant, read_variants, roles_to_read
+from edgeret.encoders.variants import WEIGHT_BITS, Variant, choose_variant, read_variants
 from edgeret.errors import BundleError, InputError
+from edgeret_export.reference.components import roles_to_read
 
 SPEC = EncoderSpec(24, 64, "mean", True, "", "", "int8", "avx512_vnni")
 HALF = EncoderSpec(24, 64, "mean", True, "", "", "fp16", "any")

@@ -8,8 +8,6 @@ import pytest
 
 from edgeret.errors import InputError
 from edgeret.inputs.tools import read_tool, stored_tool
-from edgeret.runtime.tool_set import careful
-from edgeret.types import Tool
 
 LOCK = {"name": "lock_door", "description": "Locks the door."}
 ASKED = {"risk": 0.01, "confirm": True}
@@ -41,7 +39,6 @@ def test_what_is_destructive_is_confirmed_unless_the_definition_says_otherwise()
 def test_who_asks_for_nothing_says_nothing() -> None:
     plain = read_tool(LOCK)
     assert set(plain.to_dict()) == {"name", "description", "parameters"}
-    assert careful({"a": plain, "b": Tool("b", "b", risk=0.1), "c": Tool("c", "c", confirm=True)}) == {"b", "c"}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from edgeret.bundle.codec import pack, unpack
 from edgeret.bundle.reader import open_bundle
 from edgeret.errors import BundleError, InputError
 from edgeret.runtime.runtime import Runtime
-from edgeret.stopwatch import Stopwatch
 from edgeret_export.reference import cascade
 from edgeret_export.reference.components import learner_for
 from edgeret_export.reference.learning import Learned
@@ -26,6 +25,7 @@ from edgeret_export.reference.runtime import components_of, runtime_of
 from edgeret_export.reference.scorer import Scorer
 from edgeret_export.reference.scoring import cascade as scoring
 from edgeret_export.reference.scoring.cascade import Thresholds, contradicted
+from edgeret_export.reference.stopwatch import Stopwatch
 
 SURE = "find my file and send a mail"
 

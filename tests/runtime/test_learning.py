@@ -13,12 +13,13 @@ from learned_states import chances, plan, state, stored
 from python_reader import by_python
 
 import edgeret
-from edgeret.bundle.overlay_file import Overlay, overlay_path
+from edgeret.bundle.overlay_file import overlay_path
 from edgeret.errors import InputError, OverlayError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime import learned as learned_module
 from edgeret.types import Call
 from edgeret_export.reference import learning
+from edgeret_export.reference.overlay_writer import Overlay
 
 QUERY = "open my letter and read it"
 PLANS = [

@@ -12,7 +12,8 @@ from learned_states import plan, state, stored
 from patience import PATIENCE_S
 
 import edgeret
-from edgeret.bundle.overlay_file import Overlay, overlay_path, read_overlay
+from edgeret.bundle.overlay_file import overlay_path, read_overlay
+from edgeret_export.reference.overlay_writer import Overlay
 
 WRITERS, EACH = 8, 3
 QUERY = "open my letter and read it"

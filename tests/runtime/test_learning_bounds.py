@@ -13,10 +13,11 @@ from learned_states import chances, plan, state, stored, taught
 from python_reader import by_python
 
 import edgeret
-from edgeret.bundle.overlay_file import Overlay, overlay_path, read_overlay
+from edgeret.bundle.overlay_file import overlay_path, read_overlay
 from edgeret.errors import OverlayError
 from edgeret.types import Tool
 from edgeret_export.reference import learning
+from edgeret_export.reference.overlay_writer import Overlay
 from edgeret_export.reference.scoring.learned_state import pack_learner, without_idle_names
 
 QUERY = "open my letter and read it"

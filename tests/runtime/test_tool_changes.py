@@ -13,10 +13,11 @@ from conftest import TOOLS
 from learned_states import chances, plan, state
 
 import edgeret
-from edgeret.bundle.overlay_file import Overlay, overlay_path
+from edgeret.bundle.overlay_file import overlay_path
 from edgeret.errors import InputError, OverlayError
 from edgeret.runtime.kept import summed
 from edgeret.types import END, Tool
+from edgeret_export.reference.overlay_writer import Overlay
 
 LOCK = Tool("lock_door", "close it stop pack")
 ZIP = Tool("zip_files", "zip a pack of me", {"type": "object", "properties": {"name": {"type": "string"}}})

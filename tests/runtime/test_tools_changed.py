@@ -20,12 +20,12 @@ from test_request import same
 
 import edgeret
 from edgeret import InputError, Runtime, Tool
-from edgeret.bundle.overlay_file import Overlay
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.tool_checks import check_change, unlike
 from edgeret_export.reference.components import load_components
 from edgeret_export.reference.loaded import ComponentsLoaded
+from edgeret_export.reference.overlay_writer import Overlay
 from edgeret_export.reference.runtime import runtime_of
 from edgeret_export.reference.tool_changes import instead
 from edgeret_export.reference.tool_records import replayed

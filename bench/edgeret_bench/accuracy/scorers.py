@@ -24,7 +24,6 @@ from edgeret.planner.chat import Prompt, Turn
 from edgeret.runtime.history import History
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Call
 from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS, OTHER_METHODS
 from edgeret_bench.accuracy.bm25 import Bm25
@@ -32,6 +31,7 @@ from edgeret_bench.accuracy.bm25 import Bm25
 if TYPE_CHECKING:
     from edgeret_export.reference.components import Components
     from edgeret_export.reference.request import Request
+    from edgeret_export.reference.stopwatch import Stopwatch
 
 UNKNOWN = -3
 """A called tool that no demonstration calls."""
@@ -123,6 +123,8 @@ class Methods:
         own = self._runtime.task(query)
         if not set(BY_REFERENCE) & set(methods):
             return Measured(own, None, own.names)
+        from edgeret_export.reference.stopwatch import Stopwatch
+
         read = self._read(query, Stopwatch())
         return Measured(own, read, read.names)
 

@@ -17,10 +17,6 @@ import numpy as np
 from edgeret.records import dataclass
 
 UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY, UINT64, INT64, FLOAT64 = range(13)
-KIND_NAMES = (
-    "uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "boolean", "string", "array", "uint64", "int64",
-    "float64",
-)  # fmt: skip
 _SCALARS: dict[int, np.dtype[np.generic]] = {
     kind: np.dtype(code)
     for kind, code in (

@@ -16,8 +16,6 @@ from scipy.special import log_softmax
 from edgeret.usage.reliability import expected_calibration_error
 from edgeret_export.reference.scoring.calibration import Map
 
-IN_DISTRIBUTION_QUANTILE = 0.01
-"""Share of held-out demonstrations that the "unlike anything demonstrated" threshold gives up."""
 CALIBRATION_BINS, BIN = 25, 40
 """Bins of a confidence map at most, and decisions of one at least."""
 EXPECTED = 10.0

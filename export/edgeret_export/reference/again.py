@@ -9,7 +9,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.stopwatch import Stopwatch
+from edgeret_export.reference.stopwatch import Stopwatch
 
 Read = TypeVar("Read")
 

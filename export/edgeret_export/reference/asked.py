@@ -16,12 +16,12 @@ from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.mixed import mixed
 from edgeret.runtime.options import DecideOptions
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import Arguments, Candidate, Decision, Hit, Tool
 from edgeret_export.reference.arguments.filling import fill
 from edgeret_export.reference.arguments.reader import reader_of
 from edgeret_export.reference.follow_up import FollowUp
 from edgeret_export.reference.request import Request
+from edgeret_export.reference.stopwatch import Stopwatch
 
 
 class Told:

@@ -8,7 +8,6 @@ import math
 from edgeret.runtime.history import History
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.reasons import NONE_FITS, SURE
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Decision
 from edgeret_export.reference.components import Cascade, learner_for
 from edgeret_export.reference.decide import Decider
@@ -16,6 +15,7 @@ from edgeret_export.reference.learning import Learned
 from edgeret_export.reference.request import Request
 from edgeret_export.reference.scorer import Scorer
 from edgeret_export.reference.scoring.cascade import ALONE, LATER, contradicted
+from edgeret_export.reference.stopwatch import Stopwatch
 from edgeret_export.reference.why import Remembered
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from edgeret.bundle import roles
-from edgeret.bundle.layout import Manifest
+from edgeret.bundle.layout import MAX_ROLE_BYTES, Manifest
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.encoders.languages import read_languages
 from edgeret.encoders.providers import choose, first_of, only_cpu
-from edgeret.encoders.variants import Variant, choose_variant, roles_to_read
+from edgeret.encoders.variants import Variant, choose_variant
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.host import forks
@@ -140,6 +140,13 @@ def load_components(path: str | Path, options: LoadOptions) -> Components:
     components = _loaded(path, options)
     give_back()
     return components
+
+
+def roles_to_read(variant: Variant | None) -> Collection[str]:
+    """The roles that loading reads: all that are known but the graphs that do not run."""
+    running = {roles.ENCODER} if variant is None else {role for role, _ in variant.files}
+    graphs = {roles.ENCODER, *roles.VARIANT_ROLES}
+    return {role for role in MAX_ROLE_BYTES if role not in graphs or role in running}
 
 
 def _loaded(path: str | Path, options: LoadOptions) -> Components:

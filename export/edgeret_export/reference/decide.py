@@ -20,14 +20,13 @@ from edgeret.runtime.advice import prompt, put_first, unasked
 from edgeret.runtime.history import History
 from edgeret.runtime.options import MAX_ASKED, DecideOptions, PromptOptions
 from edgeret.runtime.reasons import NONE_FITS
-from edgeret.runtime.tool_set import careful
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Candidate, Decision, Source, Usage
 from edgeret_export.reference.components import Components
 from edgeret_export.reference.moment import Decides
 from edgeret_export.reference.reasons import Reasons
 from edgeret_export.reference.request import Request
 from edgeret_export.reference.scorer import Scorer
+from edgeret_export.reference.stopwatch import Stopwatch
 from edgeret_export.reference.why import Remembered
 
 
@@ -58,7 +57,8 @@ class Decider:
     @cached_property
     def careful(self) -> frozenset[str]:
         """The tools that ask for more care than all others."""
-        return careful(self._components.tools)
+        tools = self._components.tools
+        return frozenset(name for name, tool in tools.items() if tool.confirm or tool.risk is not None)
 
     def floor(self, tool: str, later: bool, options: DecideOptions) -> float:
         """How probable this answer must be, before any call or behind one (`later`)."""

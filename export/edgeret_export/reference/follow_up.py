@@ -16,11 +16,11 @@ from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.reasons import BESIDE_TURNS
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call
 from edgeret_export.reference.request import Request
 from edgeret_export.reference.scorer import Scorer
 from edgeret_export.reference.scoring.turns import TurnStep, next_probabilities, shipped_weights
+from edgeret_export.reference.stopwatch import Stopwatch
 
 
 class FollowUp(Request):

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.overlay import Record, senseless
-from edgeret.bundle.overlay_file import Overlay
 from edgeret.errors import BundleError, InputError, OverlayError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import plain
@@ -25,6 +24,7 @@ from edgeret.types import Call
 from edgeret.usage.observer import Observers
 from edgeret_export.reference.known import Known, Places
 from edgeret_export.reference.learned_then import then_of
+from edgeret_export.reference.overlay_writer import Overlay
 from edgeret_export.reference.plan_record import check_table, pack_plan, read_lesson
 from edgeret_export.reference.scoring.calibration import Map
 from edgeret_export.reference.scoring.familiarity import Familiarity, Means

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from edgeret.runtime.history import History
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.ranking import ranked
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call, Candidate, Decision, Failure, Tool
+from edgeret_export.reference.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from edgeret_export.reference.components import Components

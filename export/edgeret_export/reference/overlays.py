@@ -8,7 +8,7 @@ from pathlib import Path
 from edgeret.bundle import roles
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.overlay import scan
-from edgeret.bundle.overlay_file import Overlay
+from edgeret_export.reference.overlay_writer import Overlay
 
 
 def of_bytes(data: bytes, fingerprint: str) -> Overlay:

@@ -10,10 +10,10 @@ from typing import Literal
 from edgeret.errors import InputError
 from edgeret.inputs.hygiene import without_hidden
 from edgeret.runtime.options import Policy
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Remedy
 from edgeret_export.reference.moment import Decides, Moment
 from edgeret_export.reference.scorer import Scorer
+from edgeret_export.reference.stopwatch import Stopwatch
 from edgeret_export.reference.tool_changes import changed
 
 MOST_TOOLS = 1000

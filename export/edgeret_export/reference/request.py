@@ -20,7 +20,6 @@ from edgeret.quoting import quoted
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.ranking import Ranking, ranked
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call, Candidate
 from edgeret_export.reference.again import Again
 from edgeret_export.reference.arranged import Arranged
@@ -34,6 +33,7 @@ from edgeret_export.reference.scoring.head import log_softmax
 from edgeret_export.reference.scoring.log_shares import log_shares
 from edgeret_export.reference.scoring.reading import Reading, log_going_on
 from edgeret_export.reference.scoring.wishes import Wishes
+from edgeret_export.reference.stopwatch import Stopwatch
 
 MATTERS = log(0.01)
 """Log of the share from which on tools without demonstrations matter, if the plan surely went on."""

@@ -12,12 +12,12 @@ from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
-from edgeret.stopwatch import Stopwatch
 from edgeret_export.reference.asked import Asked
 from edgeret_export.reference.components import Components, load_components
 from edgeret_export.reference.learning import Learned
 from edgeret_export.reference.loaded import ComponentsLoaded
 from edgeret_export.reference.request import Request
+from edgeret_export.reference.stopwatch import Stopwatch
 
 
 def runtime_of(components: Components, learned: Learned | None = None) -> Runtime:

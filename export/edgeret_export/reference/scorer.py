@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.history import History
 from edgeret.runtime.saved import check_choosable
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Hit
 from edgeret_export.reference.arrangement import Arrangement
 from edgeret_export.reference.components import Components
@@ -24,6 +23,7 @@ from edgeret_export.reference.scoring.graph import UNKNOWN
 from edgeret_export.reference.scoring.index import EF
 from edgeret_export.reference.scoring.products import with_others
 from edgeret_export.reference.shown import worded
+from edgeret_export.reference.stopwatch import Stopwatch
 
 
 class Scorer:

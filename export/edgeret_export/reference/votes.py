@@ -19,7 +19,6 @@ from edgeret.core.explained import Explained
 from edgeret.inputs.values import values_in
 from edgeret.inputs.words import forms
 from edgeret.runtime.history import History
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Vote
 from edgeret_export.reference.components import Components
 from edgeret_export.reference.learned_then import LearnedThen
@@ -30,6 +29,7 @@ from edgeret_export.reference.request import Request
 from edgeret_export.reference.scorer import Scorer
 from edgeret_export.reference.scoring.head import log_softmax
 from edgeret_export.reference.scoring.memory import Memory
+from edgeret_export.reference.stopwatch import Stopwatch
 
 MOST_WORDS = 12
 """Of a request, told for each candidate."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery, EncoderSpec
-from edgeret.stopwatch import Stopwatch
+from edgeret_export.reference.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from edgeret_export.reference.encoders.word_tokens import WordTokens

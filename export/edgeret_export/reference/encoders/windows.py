@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery, EncoderSpec, check_tokens, check_unit, failure, segment_means
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
 from edgeret_export.reference.encoders.base import LoadedTokenizer
 from edgeret_export.reference.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
+from edgeret_export.reference.stopwatch import Stopwatch
 
 
 class WindowEncoder(ABC):
