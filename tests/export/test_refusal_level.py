@@ -14,11 +14,12 @@ from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle
 from edgeret.bundle.writer import writing
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.types import Tool
+from edgeret.types import END, Tool
+from edgeret_export import refusal_level
 from edgeret_export.build import assemble
 from edgeret_export.fitting.familiarity import read_sayings
 from edgeret_export.recipe import Recipe
-from edgeret_export.refusal_level import FEWEST, MOST, lowered_by
+from edgeret_export.refusal_level import FEWEST, FURTHEST, MOST, lowered_by
 
 MANY = [Tool(f"{a}_{b}", f"{a} the {b}") for a, b in zip(WORDS, [*WORDS[7:], *WORDS[:7]], strict=True)]
 MANY = [*MANY, *(Tool(f"{tool.name}_again", f"{tool.description} once more") for tool in MANY)][: FEWEST + 4]
@@ -38,20 +39,18 @@ def built(
     return folder, open_bundle(folder).manifest.info[roles.INFO_PRIOR]["nothing"]["constant"]
 
 
-def test_many_tools_that_decline_nearly_everything_decline_less(tmp_path: Path) -> None:
-    folder, constant = built(tmp_path / "eager", MANY, 12.0)
-    assert constant < 12.0
-    assert lowered_by(edgeret.load(folder), SAYINGS) <= 0.01
-    # Fewer tools are left as they are, and so are those that decline little.
-    assert lowered_by(edgeret.load(built(tmp_path / "few", MANY[: FEWEST - 1], 12.0)[0]), SAYINGS) > 1
+def test_many_tools_that_decline_nearly_everything_decline_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert built(tmp_path / "bounded", MANY, 12.0)[1] == 12.0 - FURTHEST
     assert built(tmp_path / "calm", MANY, -9.0)[1] == -9.0
-
-
-def test_it_declines_what_it_is_lowered_to(tmp_path: Path) -> None:
-    folder, _ = built(tmp_path / "eager", MANY, 12.0)
+    monkeypatch.setattr(refusal_level, "FURTHEST", 100.0)
+    folder, constant = built(tmp_path / "eager", MANY, 12.0)
+    assert constant < 12.0 - FURTHEST
     runtime = edgeret.load(folder)
+    assert lowered_by(runtime, SAYINGS) <= 0.01
     ahead = sum(
-        max(zip(task.probabilities(), task.names, strict=True))[1] == "<end>" for task in map(runtime.task, SAYINGS)
+        max(zip(task.probabilities(), task.names, strict=True))[1] == END for task in map(runtime.task, SAYINGS)
     )
     assert MOST - 0.05 <= ahead / len(SAYINGS) <= MOST + 0.01
 
