@@ -21,7 +21,7 @@ import msgpack
 
 from edgeret.bundle.layout import FORMAT_VERSION
 
-MAPS = ("word-vectors", "words", "index", "hnsw", "graph", "head", "memory", "familiarity")
+MAPS = ("word-vectors", "words", "index", "hnsw", "graph", "head", "memory", "familiarity", "arguments")
 """Roles whose files are msgpack maps; all but the words name the encoder as their owner, or the tokenizer."""
 OF_TOKENIZER = ("word-vectors",)
 TREES = ("tools", "exemplars", "tokenizer")

@@ -10,7 +10,7 @@ extern int64_t edgeret_panel(int64_t set);
 extern int64_t edgeret_pack(const int8_t *weights, int64_t rows, int64_t columns, int64_t panel, int8_t *packed, int32_t *sums);
 extern int64_t edgeret_point(const ArgumentHead *of, const ArgumentCall *call, int64_t set, float *room, const ArgumentShares *found);
 
-enum { STEP = 16, PANEL = 64, PLACES = ER_ARG_WIDTH, MOST_SEVEN = 64 };
+enum { STEP = ER_ARG_STEP, PANEL = 64, PLACES = ER_ARG_WIDTH, MOST_SEVEN = 64 };
 static const double MOST_NUMBER = 1e4;
 
 /* Rows (outputs, inputs) as they lie in the bundle, with a scale each and a bias. */

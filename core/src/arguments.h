@@ -13,6 +13,7 @@
 enum {
     ER_ARG_WIDTH = 128, ER_ARG_LONGEST = 24, ER_ARG_RELATIONS = 3, ER_ARG_UNIT_FEATURES = 65, ER_ARG_OPTION_FEATURES = 4,
     ER_ARG_PARAMETER_FEATURES = 24,
+    ER_ARG_STEP = 16, /* numbers that the head multiplies at a time: rows of vectors have a multiple of it */
     ER_MOST_PARAMETERS = 400, ER_MOST_WANTED = 64, ER_MOST_OPTIONS = 400, ER_MOST_UNITS_READ = 400
 };
 
@@ -75,7 +76,7 @@ typedef struct {
 bool er_pointer_ask(er_arena *, const er_pointer *, const float *texts, const float *features, er_pointed *);
 
 typedef struct {
-    const float *vectors, *features, *relations, *told; /* (units, dimension), (units, UNIT_FEATURES), (count, units, RELATIONS), (options, 4) */
+    const float *vectors, *features, *relations, *told; /* (units, dimension up to a multiple of STEP), (units, UNIT_FEATURES), (count, units, RELATIONS), (options, 4) */
     const int64_t *places;  /* (place_count, 3) */
     uint32_t units, place_count;
 } er_pointing;
@@ -298,7 +299,7 @@ bool er_option_shares(const er_suitor *, const er_headed *, uint32_t asked, cons
 typedef struct {
     const er_suitor *suitor;
     const er_stored_arguments *stored; /* NULL: by rules alone */
-    const float *vectors;              /* (units, dimension); NULL likewise */
+    const float *vectors;              /* as er_pointing has them; NULL likewise */
     bool tuned, headed;
     er_headed head;
     er_output *outputs;                /* (wanted) */

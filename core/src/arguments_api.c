@@ -40,17 +40,18 @@ static const er_taking *taking_at(const er_model *model, uint32_t tool, er_error
 
 /* ---- The request, once ---- */
 
-/* The mean of the vectors of the tokens that each unit shares characters with; zeros where there are none. */
+/* The mean of the vectors of the tokens that each unit shares characters with; zeros where there are none, and behind it up to a
+   whole number of steps. */
 static bool unit_vectors(er_task *task, er_error *error, const float **found)
 {
     er_encoding own = {.size = sizeof own};
     const er_reading *of = task->pieces;
     if (er_task_encoding(task, &own, error)) return false;
-    const uint32_t d = own.dimension, prefix = er_length_of(task->model->full.spec.query_prefix);
-    float *vectors = ER_TAKE(&task->arena, float, (size_t)of->unit_count * d + 1);
+    const uint32_t d = own.dimension, across = (d + ER_ARG_STEP - 1) / ER_ARG_STEP * ER_ARG_STEP, prefix = er_length_of(task->model->full.spec.query_prefix);
+    float *vectors = ER_TAKE(&task->arena, float, (size_t)of->unit_count * across + 1);
     if (!vectors) return false;
     for (uint32_t i = 0; i < of->unit_count; i++) {
-        float *row = vectors + (size_t)i * d;
+        float *row = vectors + (size_t)i * across;
         uint32_t count = 0;
         for (uint32_t t = 0; t < own.count; t++) {
             const float *token = own.tokens + (size_t)t * d;
