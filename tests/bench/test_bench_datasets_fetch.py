@@ -248,6 +248,7 @@ def test_the_command_stats_reads_what_fetch_wrote(tmp_path: Path, capsys: pytest
     assert "1.8 ± 0.8" in capsys.readouterr().out
 
 
+@pytest.mark.full
 @pytest.mark.real
 def test_bfcl_itself_is_fetched_and_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -84,6 +84,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_environment(tmp_path_factory, "edgeret[cpu,html]", "edgeret-bench")
 
 
+@pytest.mark.full
 @pytest.mark.install
 def test_edgeret_bench_measures_a_bundle_from_elsewhere_without_torch(
     device: Path, tiny: Path, demos: Path, tmp_path: Path

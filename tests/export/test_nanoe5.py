@@ -272,6 +272,7 @@ ENGINE = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.real
 def test_the_real_file_gives_its_own_engines_tokens_and_vectors() -> None:
     card = find_card(SHIPPED)
