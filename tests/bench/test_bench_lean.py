@@ -44,7 +44,7 @@ def demos(tmp_path: Path) -> Path:
 
 def test_what_runs_on_a_device_needs_nothing_of_the_build_host(tiny: Path, demos: Path, tmp_path: Path) -> None:
     (tmp_path / "queries.txt").write_text("find my file\nplay my song\n")
-    sweeps = ("--sweep-threads", "--batches", "1,2", "--sweep-providers", "cpu", "--sustained", "0.1")
+    sweeps = ("--sweep-threads", "--sweep-providers", "cpu", "--sustained", "0.1")
     results = [tmp_path / name for name in ("before.json", "after.json", "steps.json", "plan.json", "abstain.json")]
     methods = "random,dr,fused,similarity,bm25,tool-graph"
     foreign = ("--nothing", "queries.txt", "--among", "2", "--learn", "3", "--train", demos)
@@ -76,6 +76,12 @@ def test_commands_that_fit_heads_name_what_they_need(tiny: Path, demos: Path, tm
     assert error.startswith(f"edgeret-bench: {command} (it needs the module ")
     assert error.endswith("requires edgeret-export. Install it with: pip install 'edgeret-export'\n")
     assert error.count("\n") == 1
+
+
+def test_batches_name_what_they_need(tiny: Path, demos: Path, tmp_path: Path) -> None:
+    error = bench(tmp_path, ("latency", tiny, "--queries", demos, *LATENCY, "--batches", "1,2"), code=2)
+    told = "edgeret-bench: --batches needs edgeret-export. Install it with: pip install edgeret-export\n"
+    assert error.endswith(told)
 
 
 @pytest.fixture(scope="module")

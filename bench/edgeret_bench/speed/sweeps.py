@@ -55,7 +55,7 @@ def batch_encoder(runtime: Runtime) -> Encoder:
     try:
         from edgeret_export.reference.encoders.load import load_encoder
     except ModuleNotFoundError as error:
-        if error.name != "edgeret_export":
+        if (error.name or "").partition(".")[0] != "edgeret_export":
             raise
         raise InputError("--batches needs edgeret-export. Install it with: pip install edgeret-export") from None
     loaded = runtime.loaded
