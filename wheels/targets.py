@@ -74,9 +74,8 @@ def _flags_of_core(root: Path) -> Sequence[str]:
 
 
 def _level_of_core(root: Path, stem: str) -> Sequence[str]:
-    build = _core(root)
-    level: Sequence[str] = build.TARGETS["linux-x86_64"].level(stem)
-    return build.SMALL if level == build.LEAST else level  # whose words gcc does not know
+    level: Sequence[str] = _core(root).TARGETS["linux-x86_64"].level(stem)
+    return level
 
 
 def _sources_of_core(root: Path) -> Sequence[Path]:
@@ -138,8 +137,11 @@ def compile_for(target: Target, library: Library, root: Path, to: Path) -> None:
     """Writes the library of one platform to a file, with zig. Raises BuildError where that fails."""
     # A library must not hold the path that it was compiled to, as macOS's do without a name of their own.
     named = ("-Wl,-install_name,@rpath/" + library.file().name,) if "macos" in target.triple else ()
+    # What nobody calls is left out, where the linker knows how.
+    sections = () if "macos" in target.triple else ("-Wl,--gc-sections",)
     # -s: names and lines for debuggers hold paths of the machine that compiled.
-    compile_with((sys.executable, "-m", "ziglang", "cc", "-target", target.triple), library, root, to, ("-s", *named))
+    zig = (sys.executable, "-m", "ziglang", "cc", "-target", target.triple)
+    compile_with(zig, library, root, to, ("-s", *sections, *named))
     for beside in (to.with_suffix(".pdb"), to.with_suffix(".lib"), to.with_name(f"{library.stem[1:]}.lib")):
         beside.unlink(missing_ok=True)
 
@@ -152,7 +154,9 @@ def compile_with(compiler: Sequence[str], library: Library, root: Path, to: Path
         def compiled(source: Path) -> str:
             made = Path(folder, f"{source.stem}.o")
             # Relative names, so that no bytes depend on where the checkout is.
-            level, name = library.level(root, source.stem), source.relative_to(root).as_posix()
+            level, name = list(library.level(root, source.stem)), source.relative_to(root).as_posix()
+            if "-Xclang" in level and "ziglang" not in compiler:
+                del level[level.index("-Xclang") :]  # gcc knows no more than -Os
             _run((*compiler, *level, *flags, "-c", name, "-o", str(made)), root)
             return str(made)
 
