@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from targets import (  # noqa: E402
     compile_with,
     hash_of_sources,
     here,
+    made_of,
 )
 
 from edgeret import kernel  # noqa: E402
@@ -47,6 +49,19 @@ def test_the_package_and_its_build_hash_the_same_sources() -> None:
     core = ROOT / "core"
     assert hash_of_sources(ROOT, CORE_LIBRARY) == kernel.made_of("", core / "include", core / "src", kernel.FOLDER)
     assert [ROOT / library.file(kernel.SUFFIX) for library in LIBRARIES] == [FILE, kernel.CORE]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
+def test_what_is_compiled_once_is_known_by_sources_flags_and_compiler(tmp_path: Path) -> None:
+    for folder in (Path("core"), KERNEL):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("build", "*.so"))
+    told = made_of(("cc",), CORE_LIBRARY, tmp_path)
+    assert told == made_of(("cc",), CORE_LIBRARY, ROOT)
+    slower = replace(CORE_LIBRARY, level=lambda root, stem: ("-O0",))
+    others = [made_of(("cc", "-m64"), CORE_LIBRARY, ROOT), made_of(("cc",), slower, ROOT)]
+    (tmp_path / "core" / "src" / "common.c").write_text("int x;")
+    others.append(made_of(("cc",), CORE_LIBRARY, tmp_path))
+    assert len({told, *others}) == 4
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
