@@ -255,7 +255,7 @@ def add_trust(parser: argparse._ActionsContainer) -> None:
 
 def take_file_of_tools(arguments: argparse.Namespace) -> None:
     """Takes a file in the bundle's place for what `--tools` would name, where that names several."""
-    if arguments.bundle is not None and arguments.tools is None and Path(arguments.bundle).is_file():
+    if arguments.bundle is not None and arguments.tools is None and kind_of_path(arguments.bundle) == "file":
         arguments.bundle, arguments.tools = None, [arguments.bundle]
 
 
@@ -266,7 +266,7 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
     place = Path(arguments.bundle)
     if place.suffix in (".json", ".jsonl") and not place.exists():
         raise InputError(f"{place}: no such file; give a bundle's folder, or a file of tools")
-    of_tools = hasattr(arguments, "base") and place.is_file()
+    of_tools = hasattr(arguments, "base") and kind_of_path(arguments.bundle) == "file"
     if of_tools:
         _check_kept(arguments)
         start = partial(from_tools, read_shown(arguments, [arguments.bundle]), base=chosen_base(arguments))

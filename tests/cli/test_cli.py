@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -168,6 +169,17 @@ def test_a_file_of_tools_is_taken_as_select_takes_it(
     for option in (["--tools", str(tools)], [f"--tools={tools}"], ["--tool", str(tools)]):
         assert cli.main([command, *option, "play music"]) == 0
         assert "play_music" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="no such files here")
+def test_tools_come_from_another_program(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["select"], ["select", "--tools"], ["plan"]):
+        read, write = os.pipe()
+        os.write(write, b'{"name": "play_music", "description": "Plays music."}\n')
+        os.close(write)
+        assert cli.main([*words, f"/dev/fd/{read}", "play music"]) == 0
+        assert "play_music" in capsys.readouterr().out
+        os.close(read)
 
 
 def test_a_tool_that_is_called_like_a_file_is_chosen_from_a_bundle(
