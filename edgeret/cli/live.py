@@ -42,8 +42,11 @@ def live(bundle: Bundle, folder: Path) -> Live:
     held = {MANIFEST: manifest} | {name: _file(bundle, name) for name in listed(manifest, tiny)}
     if (size := sum(map(len, held.values()))) > MOST_BYTES:
         raise InputError(f"--live: {size / 1e6:.0f} MB of files, too many for a page; draw it without --live")
+    library = _read_bytes(folder / LIBRARY)
+    if not library.startswith(b"\0asm"):
+        raise InputError(f"--live: {folder / LIBRARY}: no WebAssembly; build it: make js")
     packed = {name: _packed(content) for name, content in held.items()}
-    told = json.dumps({"library": _packed(_read_bytes(folder / LIBRARY)), "tiny": tiny, "files": packed})
+    told = json.dumps({"library": _packed(library), "tiny": tiny, "files": packed})
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     body = files("edgeret.cli").joinpath("templates", "live.html").read_text(encoding="utf-8")
     data = told.replace("<", "\\u003c")

@@ -61,6 +61,10 @@ def test_without_the_library_the_folder_is_told(tmp_path: Path, capsys: pytest.C
     (tmp_path / "edgeret.js").write_text("")
     with pytest.raises(InputError, match="would end the page's script"):
         live(open_bundle(bundle), tmp_path)
+    (tmp_path / "library.js").write_text("")
+    (tmp_path / "edgeret.wasm").write_bytes(b"junk")
+    with pytest.raises(InputError, match="no WebAssembly"):
+        live(open_bundle(bundle), tmp_path)
 
 
 @built
