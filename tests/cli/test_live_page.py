@@ -28,7 +28,9 @@ DRIVER = """<!doctype html><iframe id="frame" src="/page.html?q=QUERY"></iframe>
 const frame = document.getElementById("frame"), said = () => frame.contentDocument?.getElementById("said")?.textContent;
 while (!said()) await new Promise((done) => setTimeout(done, 50));
 const { title, body } = frame.contentDocument, shown = body.innerHTML.split('<script type="application')[0];
-await fetch("/told", { method: "POST", body: JSON.stringify({ title, shown }) });
+body.querySelector("#candidates button")?.click();
+const called = body.querySelector("#calls").textContent;
+await fetch("/told", { method: "POST", body: JSON.stringify({ title, shown, called }) });
 </script>"""
 """Waits in a frame for what the page says."""
 HOSTILE = "</script><script>document.title='taken'</script><!--live-->"
@@ -85,6 +87,7 @@ def test_the_page_decides_in_a_browser(tmp_path: Path) -> None:
     draw(open_bundle(folder), tmp_path / "h.html", library=LIBRARY)
     seen = shown(tmp_path / "h.html", "write to somebody: a@b.org")
     assert '<u title="to: a@b.org">a@b.org</u>' in seen and seen.startswith("hostile")
+    assert seen.endswith('called: write_to({"to":"a@b.org"})')
     assert '<td class="text">to</td><td class="text">a@b.org</td><td class="text">rule</td>' in seen
 
 
@@ -92,4 +95,4 @@ def shown(page: Path, query: str) -> str:
     """The page as a browser has it once it has decided."""
     pages = {"/": DRIVER.replace("QUERY", quote(query)).encode(), "/page.html": page.read_bytes()}
     told = visited(pages, page.parent / "nothing", page.parent / "profile")
-    return str(told["title"]) + str(told["shown"])
+    return f"{told['title']}{told['shown']}{told['called']}"
