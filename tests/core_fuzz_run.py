@@ -176,14 +176,17 @@ def definitions() -> dict[str, bytes]:
 
 
 def encodings() -> dict[str, bytes]:
-    """Requests with numbers that nobody drew; makes the bundle that they are decided by."""
+    """Requests with numbers that nobody drew; makes the bundle that they are decided by, with a head for arguments."""
     sys.path.insert(0, str(ROOT / "tests"))
     from conftest import build_tiny, make_demonstrations
+    from forge_arguments import with_head
 
     from edgeret_export.recipe import Recipe
 
     shutil.rmtree(ENCODED, ignore_errors=True)
-    build_tiny(ENCODED, demonstrations=make_demonstrations(4), recipe=Recipe(precision="fp32"))
+    with tempfile.TemporaryDirectory() as folder:
+        plain = build_tiny(Path(folder) / "b", demonstrations=make_demonstrations(4), recipe=Recipe(precision="fp32"))
+        with_head(plain, ENCODED)
     numbers = [struct.pack("<8f", *(0.1 * (i + 1) * (-1) ** k for k in range(8))) for i in range(4)]
     odd = struct.pack("<4f", float("nan"), float("inf"), 1e30, 0)
     told = dict(enumerate((*numbers, odd)))

@@ -57,7 +57,27 @@ static inline void fuzz_told(er_task *task, const er_decision *next)
     if (er_conformal(task, 0.9, room, &count, &why) || er_answer_with(task, next->best_number, NULL, &answer, &why)) abort();
 }
 
-/* Up to three steps of one request, what is left aside, and what search finds. */
+/* Every tool's arguments, behind a call of itself: they lie within the text, and are as sure as a share can be. */
+static inline void fuzz_arguments(er_task *task, const er_model *model, er_text query)
+{
+    er_error why = {0};
+    for (uint32_t i = 0; i < FUZZ_TOOLS && er_tool_name(model, i).length; i++) {
+        const er_text tool = er_tool_name(model, i);
+        const er_made_call call = {tool, ER_TEXT("{\"query\": \"a\", \"file\": \"$out_1\"}"), ER_TEXT("{\"id\": [{\"file\": \"b\"}]}")};
+        const er_arguments_options options = {.size = sizeof options, .calls = &call, .call_count = i % 2, .year = i % 3 ? 2026 : 0, .month = 2, .day = 28,
+                                              .zoned = i % 2, .zone = -90};
+        er_argument values[FUZZ_TOOLS];
+        er_missing missing[FUZZ_TOOLS];
+        size_t count = FUZZ_TOOLS, missing_count = FUZZ_TOOLS;
+        if (fuzz_refused(er_arguments(task, tool, &options, values, &count, missing, &missing_count, &why), &why)) continue;
+        for (size_t k = 0; k < count && k < FUZZ_TOOLS; k++)
+            if (values[k].begin > values[k].end || values[k].end > query.length || !(values[k].confidence >= 0 && values[k].confidence <= 1)) abort();
+        for (size_t k = 0; k < missing_count && k < FUZZ_TOOLS; k++)
+            if (!missing[k].question.length) abort();
+    }
+}
+
+/* Up to three steps of one request, what is left aside, what its calls are given, and what search finds. */
 static inline void fuzz_use(const er_model *model, er_text query, er_learner *learner)
 {
     er_error why = {0};
@@ -81,6 +101,7 @@ static inline void fuzz_use(const er_model *model, er_text query, er_learner *le
         if (er_left_aside(task, aside, &count, &why)) abort();
         if (er_call(task, next.best_number < 0 ? er_tool_name(model, (uint32_t)step) : next.best, &why)) break;
     }
+    fuzz_arguments(task, model, query);
     er_end(task);
 }
 

@@ -32,26 +32,6 @@ static void decide(er_task *task)
     fuzz_told(task, &next);
 }
 
-/* Every tool's arguments, behind a call of itself: they lie within the text, and are as sure as a share can be. */
-static void read_arguments(er_task *task, const er_model *model, er_text query)
-{
-    er_error why = {0};
-    for (uint32_t i = 0; i < FUZZ_TOOLS && er_tool_name(model, i).length; i++) {
-        const er_text tool = er_tool_name(model, i);
-        const er_made_call call = {tool, ER_TEXT("{\"query\": \"a\", \"file\": \"$out_1\"}"), ER_TEXT("{\"id\": [{\"file\": \"b\"}]}")};
-        const er_arguments_options options = {.size = sizeof options, .calls = &call, .call_count = i % 2, .year = i % 3 ? 2026 : 0, .month = 2, .day = 28,
-                                              .zoned = i % 2, .zone = -90};
-        er_argument values[FUZZ_TOOLS];
-        er_missing missing[FUZZ_TOOLS];
-        size_t value_count = FUZZ_TOOLS, missing_count = FUZZ_TOOLS;
-        if (er_arguments(task, tool, &options, values, &value_count, missing, &missing_count, &why)) abort();
-        for (size_t k = 0; k < value_count && k < FUZZ_TOOLS; k++)
-            if (values[k].begin > values[k].end || values[k].end > query.length || !(values[k].confidence >= 0 && values[k].confidence <= 1)) abort();
-        for (size_t k = 0; k < missing_count && k < FUZZ_TOOLS; k++)
-            if (!missing[k].question.length) abort();
-    }
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     static const char *const folders[BUNDLES] = {CONFORMANCE "/alone", CONFORMANCE "/few", CONFORMANCE "/many"};
@@ -84,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
             calls[called++] = tool;
             if (steps == 3 && er_undo(task, &why) == ER_OK) decide(task);
         }
-        read_arguments(task, model, query);
+        fuzz_arguments(task, model, query);
         er_end(task);
         const er_begin_options later = {.size = sizeof later, .earlier = calls, .earlier_count = called, .last_count = bytes[0] % (called + 1)};
         if (er_begin(model, query, &later, &task, &why)) abort();

@@ -156,6 +156,23 @@ final class ModelTests: XCTestCase {
         XCTAssertEqual(try grown.task("find my file").next().tool, "find_file")
     }
 
+    func testACallsArgumentsAreRead() throws {
+        let book = #"{"name": "book_table", "description": "Book a table.", "parameters": {"type": "object", "required": ["day", "guests"], "#
+            + #""properties": {"day": {"type": "string", "format": "date"}, "guests": {"type": "integer"}}}}"#
+        let model = try Model(folder: bundle("few")).withTools(add: [book]), query = "😀 book a table for 4 guests tomorrow"
+        let task = try model.task(query), now = Clock(year: 2026, month: 11, day: 27, hour: 22)
+        let found = try task.arguments(of: "book_table", now: now)
+        XCTAssertEqual(found["guests"]?.value, .number(4))
+        XCTAssertEqual(found["day"]?.value, .string("2026-11-28"))
+        XCTAssertEqual(try String(query[XCTUnwrap(found["day"]?.range)]), "tomorrow")
+        XCTAssertEqual(try task.arguments(of: "book_table").missing.map(\.name), ["day"])
+        refused(.badInput, "no tool was decided") { _ = try task.arguments() }
+        refused(.badInput, "unknown tool") { _ = try task.arguments(of: "nobody") }
+        try task.call("book_table", arguments: #"{"guests": 4}"#, result: "7")
+        try task.undo()
+        XCTAssertEqual(try task.fork().arguments(of: "book_table", now: now), found)
+    }
+
     func testALaterTurnLooksBack() throws {
         let model = try Model(folder: bundle("few"))
         let turn = try model.task("and mail it to me", earlier: [["find_file"], []])
