@@ -160,7 +160,7 @@ static bool furnish(er_task *task)
 static er_status drop(er_task *task, er_error *error)
 {
     er_end(task);
-    return error->status ? error->status : ER_NO_MEMORY;
+    return er_status_of(error);
 }
 
 static er_status start(const er_model *model, er_text query, const er_encoding *encoding, const er_begin_options *given_options,

@@ -102,7 +102,6 @@ static inline bool er_has(er_words of, er_text word)
     return false;
 }
 
-bool er_meet(er_words, er_words);    /* whether they share any */
 bool er_within(er_words, er_words);  /* whether the second has all of the first */
 bool er_shape_of(er_arena *, er_text, er_text *);
 bool er_words_in(er_arena *, er_text, er_words *);   /* a text's stems */

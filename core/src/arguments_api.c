@@ -8,8 +8,6 @@
 
 enum { MOST_NESTED = 64, MOST_CONTAINERS = 100000, MOST_MADE = ER_MOST_CALLS };
 
-static er_status failed(er_error *error) { return error->status ? error->status : ER_NO_MEMORY; }
-
 /* ---- Tools, once each ---- */
 
 void er_taking_free(er_taking *taking)
@@ -230,7 +228,7 @@ er_status er_arguments(er_task *task, er_text name, const er_arguments_options *
     teller to = {room, missing, *count, *missing_count, 0, 0};
     const bool fine = taking && er_take(&task->filled, 1, 1) && fill(task, taking, &options, error, &to) && !error->status;
     task->arena.error = task->filled.error = NULL;
-    if (!fine) return failed(error);
+    if (!fine) return er_status_of(error);
     *count = to.told;
     *missing_count = to.asked;
     return ER_OK;

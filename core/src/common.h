@@ -41,6 +41,9 @@ void er_release(er_arena *, er_place);
 
 bool er_refuse(er_error *, er_status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Why something was not done: who said nothing had no memory. */
+static inline er_status er_status_of(const er_error *error) { return error->status ? error->status : ER_NO_MEMORY; }
+
 /* What a function of the header tells its failure to: the caller's, or `own` where NULL was given. Holds none yet. */
 er_error *er_clear(er_error *given, er_error *own);
 

@@ -302,5 +302,5 @@ er_status er_explain(er_task *task, const int32_t *candidates, size_t count, er_
     task->told.error = NULL;
     if (fine) return ER_OK;
     told->vote_count = told->near_count = told->word_count = told->cluster_count = 0;
-    return error->status ? error->status : ER_NO_MEMORY;
+    return er_status_of(error);
 }

@@ -21,11 +21,6 @@ struct er_hnsw {
     const float *rows; /* (rows, dimension): where the graph finds too few, all are compared */
 };
 
-static bool refuse(const er_fields *map, const char *what)
-{
-    return er_refuse(map->arena->error, ER_BAD_BUNDLE, "%s: %s; build the bundle again", map->where, what);
-}
-
 /* Who is on which level above 0. */
 static bool list_members(er_arena *arena, const int8_t *levels, uint32_t rows, uint32_t above, links *g)
 {
@@ -46,12 +41,12 @@ static bool list_members(er_arena *arena, const int8_t *levels, uint32_t rows, u
 static bool check_links(const er_fields *map, const er_array *starts, const er_array *targets, const int8_t *levels, const links *g)
 {
     const int32_t *begin = g->starts, *to = g->targets;
-    if (!er_spans_hold(starts->at, starts->rows, targets->rows, false)) return refuse(map, "its starts do not go from 0 to its links");
+    if (!er_spans_hold(starts->at, starts->rows, targets->rows, false)) return er_field_refuse(map, "its starts do not go from 0 to its links");
     for (uint32_t list = 0, level = 0; list + 1 < starts->rows; list++) {
         while ((int64_t)list >= g->rows && level < g->levels && (int64_t)list - g->rows >= g->begins[level]) level++;
-        if (begin[list + 1] - begin[list] > (level ? UPPER_PLACES : PLACES)) return refuse(map, "a list of more links than its level has");
+        if (begin[list + 1] - begin[list] > (level ? UPPER_PLACES : PLACES)) return er_field_refuse(map, "a list of more links than its level has");
         for (int32_t i = begin[list]; i < begin[list + 1]; i++)
-            if (to[i] < 0 || to[i] >= g->rows || levels[to[i]] < (int32_t)level) return refuse(map, "a link that leads to none of its elements, or below its level");
+            if (to[i] < 0 || to[i] >= g->rows || levels[to[i]] < (int32_t)level) return er_field_refuse(map, "a link that leads to none of its elements, or below its level");
     }
     return true;
 }
@@ -72,12 +67,12 @@ bool er_hnsw_part(const er_part *part, const er_index *index, er_index_kind kind
     const int8_t *level = levels.at;
     uint32_t above = 0;
     for (uint32_t i = 0; i < tools; i++) {
-        if (level[i] < 0 || level[i] > MOST_LEVEL) return refuse(&map, "levels beyond 0 to 15");
+        if (level[i] < 0 || level[i] > MOST_LEVEL) return er_field_refuse(&map, "levels beyond 0 to 15");
         g->levels = level[i] > g->levels ? level[i] : g->levels;
         above += (uint32_t)level[i];
     }
     if (!er_field_whole(&map, "entry", 0, (int64_t)tools - 1, &g->entry)) return false;
-    if (level[g->entry] != g->levels) return refuse(&map, "no entry point on the highest level");
+    if (level[g->entry] != g->levels) return er_field_refuse(&map, "no entry point on the highest level");
     if (!er_field_array(&map, "starts", "<i4", (int64_t)tools + above + 1, 0, &starts) || !er_field_array(&map, "links", "<i4", ER_ANY, 0, &targets))
         return false;
     g->rows = tools;

@@ -9,16 +9,6 @@ enum { REPLAYED = 16, SEVERAL = 4, LINE = 64, ARRAYS = 24 };
 
 /* ---- Halves ---- */
 
-float er_of_half(uint16_t half)
-{
-    const uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
-    if (!exponent) return ldexpf((float)fraction, -24) * (sign ? -1.0f : 1.0f);
-    const uint32_t bits = sign | (exponent == 31 ? 0xffu << 23 : (exponent + 112) << 23) | fraction << 13;
-    float wide;
-    memcpy(&wide, &bits, sizeof wide);
-    return wide;
-}
-
 /* The nearest one; of two that are as near, the even one. */
 uint16_t er_half(float value)
 {

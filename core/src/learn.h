@@ -169,6 +169,5 @@ void er_familiar(er_knowledge *);
 void er_keep(const float *log_p, uint32_t n, uint32_t right, uint32_t places[ER_KEPT], float kept[ER_KEPT]);
 
 uint16_t er_half(float);
-float er_of_half(uint16_t);
 
 #endif

@@ -11,8 +11,6 @@
 
 static const double WAIT_S = 10.0;
 
-static er_status refused(const er_error *error) { return error->status ? error->status : ER_NO_MEMORY; }
-
 static er_status missing(er_error *error, const char *what)
 {
     er_refuse(error, ER_BAD_INPUT, "%s is NULL", what);
@@ -83,7 +81,7 @@ er_status er_learner_open(const er_model *model, const char *path, const er_lear
     if (secret.at && (secret.length < ER_LEAST_KEY || secret.length > ER_MOST_KEY))
         return er_refuse(error, ER_BAD_INPUT, "key has %zu bytes; give %d to %d", secret.length, ER_LEAST_KEY, ER_MOST_KEY), ER_BAD_INPUT;
     er_learner *learner = er_learner_new(model, wait_s > 0.0 ? wait_s : WAIT_S, error);
-    if (!learner) return refused(error);
+    if (!learner) return er_status_of(error);
     bool fine = true;
     if (own_options.fold_after) learner->fold_after = own_options.fold_after;
     learner->arena.error = error;
@@ -106,7 +104,7 @@ er_status er_learner_open(const er_model *model, const char *path, const er_lear
         return *made = learner, ER_OK;
     }
     er_learner_close(learner);
-    return refused(error);
+    return er_status_of(error);
 }
 
 void er_learner_close(er_learner *learner)
@@ -272,7 +270,7 @@ er_status er_learn(er_task *task, const er_learn_options *given_options, er_repo
     }
     er_plan_free(plan);
     er_give_back(&arena);
-    if (!fine) return refused(error);
+    if (!fine) return er_status_of(error);
     if (report) report_of(learner, report, id);
     return ER_OK;
 }
@@ -326,7 +324,7 @@ er_status er_learned_plans(er_learner *learner, void (*tell)(void *, const er_pl
     /* Not under the lock: whoever is told may wait for a thread that waits for it, as one does that holds an interpreter. */
     for (uint32_t i = 0; all && i < count; i++) tell(context, &all[i]);
     er_give_back(&arena);
-    return all ? ER_OK : refused(error);
+    return all ? ER_OK : er_status_of(error);
 }
 
 /* ---- Forgetting ---- */
@@ -406,5 +404,5 @@ er_status er_forget(er_learner *learner, const er_forget_options *given_options,
     }
     er_mutex_unlock(&learner->turn);
     if (count) *count = fine ? forgotten : 0;
-    return fine ? ER_OK : refused(error);
+    return fine ? ER_OK : er_status_of(error);
 }

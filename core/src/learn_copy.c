@@ -2,8 +2,6 @@
 
 #include "learn_handle.h"
 
-static er_status refused(const er_error *error) { return error->status ? error->status : ER_NO_MEMORY; }
-
 /* ---- Another learner ---- */
 
 static bool copy_names(er_knowledge *to, const er_knowledge *from, er_error *error)
@@ -53,7 +51,7 @@ er_status er_learner_copy(er_learner *learner, er_learner **made, er_error *give
     if (made) *made = NULL;
     if (!learner || !made) return er_refuse(error, ER_BAD_INPUT, "er_learner_copy needs a learner, and a place for its copy"), ER_BAD_INPUT;
     er_learner *other = er_learner_new(learner->given, learner->wait_s, error);
-    if (!other) return refused(error);
+    if (!other) return er_status_of(error);
     er_mutex_lock(&learner->lock);
     er_free(other->model);
     other->model = er_held(learner->model);
@@ -65,7 +63,7 @@ er_status er_learner_copy(er_learner *learner, er_learner **made, er_error *give
         return *made = other, ER_OK;
     }
     er_learner_close(other);
-    return refused(error);
+    return er_status_of(error);
 }
 
 /* ---- Bytes ---- */
@@ -95,5 +93,5 @@ er_status er_learner_bytes(er_learner *learner, void (*tell)(void *, const void 
     fine = fine && (!bytes.failed || er_refuse(error, ER_NO_MEMORY, "no memory for what was learned"));
     if (fine) tell(context, bytes.at, bytes.length);
     er_bytes_free(&bytes);
-    return fine ? ER_OK : refused(error);
+    return fine ? ER_OK : er_status_of(error);
 }

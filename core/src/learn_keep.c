@@ -10,8 +10,6 @@
 
 enum { MOST_NESTED = 64, MOST_CONTAINERS = 100000 };
 
-static er_status refused(const er_error *error) { return error->status ? error->status : ER_NO_MEMORY; }
-
 /* ---- Definitions ---- */
 
 /* Whole numbers beyond what msgpack has are floats, as decoders of JSON without such numbers read them. */
@@ -163,5 +161,5 @@ er_status er_learner_keep(er_learner *learner, const er_model *before, const er_
         er_locked_close(&file);
     }
     er_mutex_unlock(&learner->turn);
-    return fine ? ER_OK : refused(error);
+    return fine ? ER_OK : er_status_of(error);
 }

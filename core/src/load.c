@@ -394,7 +394,7 @@ static er_status load(source *s, const er_load_options *given, er_model **made, 
     for (uint32_t i = 0; fine && i < files->count; i++) er_idle(&files->maps[i]);
     if (fine) return *made = model, ER_OK;
     drop(model);
-    return error->status ? error->status : ER_NO_MEMORY;
+    return er_status_of(error);
 }
 
 er_status er_load(const char *path, const er_load_options *options, er_model **made, er_error *given)

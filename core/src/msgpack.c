@@ -270,6 +270,11 @@ static bool all_finite(const float *numbers, size_t count)
     return !bad;
 }
 
+bool er_field_refuse(const er_fields *f, const char *what)
+{
+    return er_refuse(f->arena->error, ER_BAD_BUNDLE, "%s: %s; build the bundle again", f->where, what);
+}
+
 static bool no_array(const er_fields *f, const char *key, const char *what)
 {
     return er_refuse(f->arena->error, ER_BAD_BUNDLE, "%s: \"%s\" %s; build the bundle again", f->where, key, what);
@@ -305,7 +310,7 @@ bool er_field_array(const er_fields *f, const char *key, const char *type, int64
     return true;
 }
 
-static float widened(uint16_t half)
+float er_of_half(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
     if (!exponent) return ldexpf((float)fraction, -24) * (sign ? -1.0f : 1.0f);
@@ -322,7 +327,7 @@ bool er_field_halves(const er_fields *f, const char *key, int64_t rows, int64_t 
     const uint16_t *halves = array->at;
     float *wide = ER_TAKE(f->arena, float, n);
     if (!wide) return false;
-    for (size_t i = 0; i < n; i++) wide[i] = widened(halves[i]);
+    for (size_t i = 0; i < n; i++) wide[i] = er_of_half(halves[i]);
     array->at = wide;
     return all_finite(wide, n) || no_array(f, key, "holds numbers that are not finite, or too large");
 }

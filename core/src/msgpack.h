@@ -69,4 +69,9 @@ bool er_field_array(const er_fields *, const char *key, const char *type, int64_
 /* The same of `<f2`, as floats of their own. */
 bool er_field_halves(const er_fields *, const char *key, int64_t rows, int64_t columns, er_array *);
 
+float er_of_half(uint16_t); /* a number of 16 bits */
+
+/* A map whose fields are as they must be, but not what they say: false, and "where: what; build the bundle again". */
+bool er_field_refuse(const er_fields *, const char *what);
+
 #endif

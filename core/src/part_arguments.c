@@ -14,11 +14,6 @@ static const char *const span_contexts[] = {"required", "many", "when", "number"
 static const char *const option_contexts[] = {"required", "boolean", "ruled", "by head"};
 static const char *const trait_names[ER_TRAITS] = {"share", "all", "token", "when", "measure", "number", "name", "told", "option", "plain", "many"};
 
-static bool refuse(const er_fields *map, const char *what)
-{
-    return er_refuse(map->arena->error, ER_BAD_BUNDLE, "%s: %s; build the bundle again", map->where, what);
-}
-
 /* A weight that may be missing; those that scale are not below 0. */
 static bool weight(const er_fields *map, const char *name, bool needed, double *found)
 {
@@ -74,7 +69,7 @@ static bool take_counts(const er_fields *map, er_stored_arguments *found)
         const int32_t *row = (const int32_t *)table.at + (size_t)i * 7;
         bool fine = row[4] <= row[3] && row[6] <= row[5];
         for (int k = 0; k < 7; k++) fine &= row[k] >= 0 && (k > 2 || (uint32_t)row[k] < found->name_count);
-        if (!fine) return refuse(map, "counts that contradict each other");
+        if (!fine) return er_field_refuse(map, "counts that contradict each other");
         counts[i] = (er_counted){(uint32_t)row[0], (uint32_t)row[1], (uint32_t)row[2], (uint32_t)row[3], (uint32_t)row[4], (uint32_t)row[5], (uint32_t)row[6]};
     }
     found->counts = counts;
@@ -98,8 +93,8 @@ bool er_arguments_part(const er_part *part, const er_spec *spec, const er_stored
     found->texts = keys.rows;
     found->dimension = spec->dimension;
     for (uint32_t i = 0; i < keys.rows; i++) {
-        if (i && found->keys[i] <= found->keys[i - 1]) return refuse(&map, "\"keys\" must rise");
-        if (found->scales[i] > 1.0f) return refuse(&map, "vectors that no encoder gives");
+        if (i && found->keys[i] <= found->keys[i - 1]) return er_field_refuse(&map, "\"keys\" must rise");
+        if (found->scales[i] > 1.0f) return er_field_refuse(&map, "vectors that no encoder gives");
     }
     if (!take_pool(&map, &found->pool) || !take_traits(&map, found->traits) || !take_counts(&map, found)) return false;
     *made = found;

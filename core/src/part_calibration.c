@@ -4,11 +4,6 @@
 
 enum { RISKS = 100 };
 
-static bool refuse(const er_fields *map, const char *what)
-{
-    return er_refuse(map->arena->error, ER_BAD_BUNDLE, "%s: %s; build the bundle again", map->where, what);
-}
-
 /* All in [0, 1], and every one but the first at least (1), or at most (−1), the one so many places before it. */
 static bool monotone(const float *values, uint32_t count, uint32_t stride, int way)
 {
@@ -35,7 +30,7 @@ static bool take_floors(const er_fields *fields, const char *key, const float **
     er_array array;
     if (!er_field_array(fields, key, "<f4", RISKS, 0, &array)) return false;
     *floors = array.at;
-    return monotone(*floors, RISKS, 1, -1) || refuse(fields, "floors by risk do not fall from 1 to 0");
+    return monotone(*floors, RISKS, 1, -1) || er_field_refuse(fields, "floors by risk do not fall from 1 to 0");
 }
 
 bool er_calibration_part(const er_part *part, er_calibration *c)
@@ -64,7 +59,7 @@ bool er_calibration_part(const er_part *part, er_calibration *c)
     if (!fine) return false;
     c->right = right.at;
     c->right_count = right.rows;
-    return (right.rows >= 2 && monotone(c->right, right.rows, 1, 1)) || refuse(&p, "the quantiles of right answers do not rise from 0 to 1");
+    return (right.rows >= 2 && monotone(c->right, right.rows, 1, 1)) || er_field_refuse(&p, "the quantiles of right answers do not rise from 0 to 1");
 }
 
 /* ---- Section 16: weights, in the order of er_prior ---- */
@@ -119,6 +114,6 @@ bool er_cascade_part(const er_part *part, er_model *model)
     for (uint32_t i = 0; i < losses.rows; i++)
         fine = fine && model->losses[i] >= 0.0f && model->least[i] >= 0.0f &&
                (!i || (model->losses[i] > model->losses[i - 1] && model->least[i] <= model->least[i - 1]));
-    if (!fine) return refuse(&map, "thresholds must rise in loss and fall in probability");
+    if (!fine) return er_field_refuse(&map, "thresholds must rise in loss and fall in probability");
     return er_field_number(&map, "nothing", 0.0, 1.0, &model->cascade_nothing) && er_field_number(&map, "declines", 0.5, 2.0, &model->cascade_declines);
 }

@@ -6,11 +6,6 @@
 
 enum { MOST_CALLS_OF_A_PLAN = 255, SPELLING = 1024 };
 
-static bool refuse(const er_fields *map, const char *what)
-{
-    return er_refuse(map->arena->error, ER_BAD_BUNDLE, "%s: %s; build the bundle again", map->where, what);
-}
-
 /* ---- 8.1 Head ---- */
 
 /* All different, `<end>` the last, all others in the index. */
@@ -21,8 +16,8 @@ static bool take_labels(const er_fields *map, const er_text *names, uint32_t too
     if (!er_field_texts(map, "labels", labels, &stage->label_count)) return false;
     const uint32_t n = stage->label_count;
     if (!er_first_alike(map->arena, *labels, n, &alike)) return false;
-    if (!n || alike >= 0) return refuse(map, "no labels in it, or one of them twice");
-    if (!er_is((*labels)[n - 1], "<end>")) return refuse(map, "its labels do not end in <end>");
+    if (!n || alike >= 0) return er_field_refuse(map, "no labels in it, or one of them twice");
+    if (!er_is((*labels)[n - 1], "<end>")) return er_field_refuse(map, "its labels do not end in <end>");
     int32_t *found = ER_TAKE(map->arena, int32_t, n);
     if (!found || !er_places_of(map->arena, names, tools, &places, &alike)) return false;
     for (uint32_t i = 0; i + 1 < n; i++) {
@@ -50,7 +45,7 @@ static bool take_history(const er_fields *map, uint32_t labels, er_head *head)
     for (uint32_t row = 0; row < 2 * labels && fine; row++)
         for (int32_t k = head->starts[row]; k < head->starts[row + 1] && fine; k++)
             fine = (uint32_t)head->followers[k] < labels && (k == head->starts[row] || head->followers[k] > head->followers[k - 1]);
-    return fine || refuse(map, "the rows of its history contradict each other");
+    return fine || er_field_refuse(map, "the rows of its history contradict each other");
 }
 
 /* By name in the file, by tool here; the last one counts, should a name stand there twice. */
@@ -104,7 +99,7 @@ static bool take_head(const er_fields *map, const er_text *names, uint32_t tools
     if (!take_labels(map, names, tools, stage, labels)) return false;
     const uint32_t n = stage->label_count;
     if (!er_field_halves(map, "count", ER_ANY, n, &count) || !er_field_array(map, "segment_weights", "<f4", ER_ANY, 3, &segments)) return false;
-    if (!count.rows || !segments.rows) return refuse(map, "\"count\" or \"segment_weights\" has no rows");
+    if (!count.rows || !segments.rows) return er_field_refuse(map, "\"count\" or \"segment_weights\" has no rows");
     if (!take_history(map, n, head) || !er_field_array(map, "weights", "|i1", n, stage->spec.dimension, &weights) ||
         !er_field_scales(map, "weight_scales", n, &head->weight_scales) || !er_field_array(map, "bias", "<f4", n, 0, &bias) ||
         !er_field_number(map, "description_weight", -1e4, 1e4, &head->description_weight) ||
@@ -113,7 +108,7 @@ static bool take_head(const er_fields *map, const er_text *names, uint32_t tools
         !er_field_scales(map, "spelling_scales", n, &head->spelling_scales))
         return false;
     if (spelling.columns != SPELLING && spelling.columns != SPELLING / 2)
-        return refuse(map, "\"spelling\" must have rows of 1024 bytes, or of half as many");
+        return er_field_refuse(map, "\"spelling\" must have rows of 1024 bytes, or of half as many");
     head->weights = weights.at;
     head->bias = bias.at;
     head->count = count.at;

@@ -7,17 +7,12 @@
 
 enum { MOST_EXAMPLES = 20, MOST_FORM = 16384 };
 
-static bool refuse(const er_fields *map, const char *what)
-{
-    return er_refuse(map->arena->error, ER_BAD_BUNDLE, "%s: %s; build the bundle again", map->where, what);
-}
-
 bool er_table_part(const er_part *part, const er_spec *spec, uint32_t ids, const er_table **found)
 {
     er_fields map;
     er_array rows;
     if (!er_part_map(part, "table", &map)) return false;
-    if (spec->query_prefix.length || spec->tool_prefix.length) return refuse(&map, "a table of token vectors takes no prefixes");
+    if (spec->query_prefix.length || spec->tool_prefix.length) return er_field_refuse(&map, "a table of token vectors takes no prefixes");
     if (!er_field_array(&map, "rows", "|i1", ER_ANY, spec->dimension, &rows)) return false;
     er_table *table = ER_TAKE(part->arena, er_table, 1);
     if (!table || !er_field_scales(&map, "scales", rows.rows, &table->scales)) return false;
@@ -37,7 +32,7 @@ bool er_word_vectors_part(const er_part *part, uint32_t ids, er_word_vectors *fo
     const er_pack *tokenizer = er_pack_get(map.map, "tokenizer");
     const er_entry *entry = er_part_entry(part, "tokenizer");
     if (!entry || !tokenizer || tokenizer->kind != ER_PACK_TEXT || !er_same(er_pack_text(tokenizer), entry->sha256))
-        return refuse(&map, "made for another tokenizer than the bundle's");
+        return er_field_refuse(&map, "made for another tokenizer than the bundle's");
     if (!er_field_array(&map, "pairs", "|i1", ER_ANY, 32, &pairs) || !er_field_scales(&map, "scales", pairs.rows, &found->scales)) return false;
     if (pairs.rows != ids)
         return er_refuse(part->arena->error, ER_BAD_BUNDLE, "%s: %u vectors for a tokenizer with %u pieces of words; build the bundle again",
@@ -54,7 +49,7 @@ static float *widened(const er_fields *map, const int8_t *rows, const float *sca
     if (!wide) return NULL;
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < dimension; k++) wide[(size_t)i * dimension + k] = (float)rows[(size_t)i * dimension + k] * scales[i];
-    if (!er_units(wide, count, dimension)) return refuse(map, "its vectors are not of length 1"), NULL;
+    if (!er_units(wide, count, dimension)) return er_field_refuse(map, "its vectors are not of length 1"), NULL;
     for (uint32_t i = 0; i < count; i++) er_unit(wide + (size_t)i * dimension, dimension, 1e-12);
     return wide;
 }
@@ -88,7 +83,7 @@ static bool take_examples(const er_fields *map, uint32_t tools, uint32_t dimensi
     if (!starts) return false;
     for (uint32_t i = 0; i < tools; i++) {
         const int32_t count = ((const int32_t *)counts.at)[i];
-        if (count < 0 || count > MOST_EXAMPLES) return refuse(map, "tools have from 0 to 20 examples");
+        if (count < 0 || count > MOST_EXAMPLES) return er_field_refuse(map, "tools have from 0 to 20 examples");
         starts[i + 1] = starts[i] + (uint32_t)count;
     }
     const uint32_t n = starts[tools];
@@ -103,7 +98,7 @@ static bool take_examples(const er_fields *map, uint32_t tools, uint32_t dimensi
         double square = 0.0;
         for (uint32_t k = 0; k < dimension; k++) square += (double)(row[k] * row[k]);
         square *= (double)scales[i] * (double)scales[i];
-        if (!(fabs(square - 1.0) <= 0.01001)) return refuse(map, "the vectors of its examples are not of length 1");
+        if (!(fabs(square - 1.0) <= 0.01001)) return er_field_refuse(map, "the vectors of its examples are not of length 1");
         lengths[i] = (float)((double)scales[i] / sqrt(square));
     }
     index->examples = rows.at;
@@ -120,7 +115,7 @@ bool er_index_part(const er_part *part, const er_spec *spec, er_index *index, co
     int64_t alike;
     if (!er_owned_map(part, "index", &map) || !er_field_texts(&map, "names", names, tools)) return false;
     if (!er_first_alike(part->arena, *names, *tools, &alike)) return false;
-    if (!*tools || alike >= 0) return refuse(&map, "no tools in it, or one of them twice");
+    if (!*tools || alike >= 0) return er_field_refuse(&map, "no tools in it, or one of them twice");
     if (er_pack_get(map.map, "scales")) {
         const float *scales;
         if (!er_field_array(&map, "vectors", "|i1", *tools, spec->dimension, &vectors) || !er_field_scales(&map, "scales", *tools, &scales)) return false;
@@ -129,7 +124,7 @@ bool er_index_part(const er_part *part, const er_spec *spec, er_index *index, co
     } else {
         if (!er_field_array(&map, "vectors", "<f4", *tools, spec->dimension, &vectors)) return false;
         index->vectors = vectors.at;
-        if (!er_units(index->vectors, *tools, spec->dimension)) return refuse(&map, "its vectors are not of length 1");
+        if (!er_units(index->vectors, *tools, spec->dimension)) return er_field_refuse(&map, "its vectors are not of length 1");
     }
     return take_examples(&map, *tools, spec->dimension, index);
 }
@@ -143,21 +138,21 @@ bool er_words_part(const er_part *part, uint32_t tools, er_arranged_words *words
         !er_field_texts(&map, "forms", &words->forms, &forms) || !er_field_array(&map, "starts", "<i4", 3 * (int64_t)tools + 1, 0, &starts) ||
         !er_field_array(&map, "numbers", "<i4", ER_ANY, 0, &numbers))
         return false;
-    if (forms != words->count) return refuse(&map, "another number of forms than of words");
+    if (forms != words->count) return er_field_refuse(&map, "another number of forms than of words");
     for (uint32_t i = 0; i < words->count; i++) {
         const er_text word = words->words[i], before = i ? words->words[i - 1] : word;
         const size_t shared = word.length < before.length ? word.length : before.length;
         const int order = memcmp(before.at, word.at, shared); /* code points rise as their UTF-8 does */
         if (i && !(order < 0 || (!order && before.length < word.length)))
-            return refuse(&map, "its words are not in order, or one of them stands there twice");
-        if (words->forms[i].length > MOST_FORM && er_count_points(words->forms[i]) > MOST_FORM) return refuse(&map, "a form of more than 16384 characters");
+            return er_field_refuse(&map, "its words are not in order, or one of them stands there twice");
+        if (words->forms[i].length > MOST_FORM && er_count_points(words->forms[i]) > MOST_FORM) return er_field_refuse(&map, "a form of more than 16384 characters");
     }
-    if (!er_spans_hold(starts.at, starts.rows, numbers.rows, false)) return refuse(&map, "its starts do not go from 0 to its numbers");
+    if (!er_spans_hold(starts.at, starts.rows, numbers.rows, false)) return er_field_refuse(&map, "its starts do not go from 0 to its numbers");
     const int32_t *begins = starts.at, *number = numbers.at;
     for (uint32_t i = 0; i + 1 < starts.rows; i++)
         for (int32_t k = begins[i]; k < begins[i + 1]; k++) {
-            if (number[k] < 0 || (uint32_t)number[k] >= words->count) return refuse(&map, "a number of none of its words");
-            if (k > begins[i] && number[k] <= number[k - 1]) return refuse(&map, "a tool's words are not in order, or one of them stands there twice");
+            if (number[k] < 0 || (uint32_t)number[k] >= words->count) return er_field_refuse(&map, "a number of none of its words");
+            if (k > begins[i] && number[k] <= number[k - 1]) return er_field_refuse(&map, "a tool's words are not in order, or one of them stands there twice");
         }
     words->starts = starts.at;
     words->numbers = numbers.at;

@@ -6,11 +6,6 @@
 
 enum { MOST_LANGUAGES = 300, MOST_VARIANTS = 16, MOST_VARIANT_NAME = 100, MOST_VARIANT_TOKENS = 512 };
 
-static bool refuse(const er_fields *map, const char *what)
-{
-    return er_refuse(map->arena->error, ER_BAD_BUNDLE, "%s: %s; build the bundle again", map->where, what);
-}
-
 /* ---- Section 3: languages, codes as in BCP 47 with one subtag at most ---- */
 
 static bool is_code(const er_pack *value)
@@ -35,7 +30,7 @@ static bool languages_hold(const er_part *part)
     const er_pack *list = er_pack_get(encoder.map, "languages");
     bool fine = !list || (list->kind == ER_PACK_ARRAY && list->count <= MOST_LANGUAGES);
     for (uint32_t i = 0; fine && list && i < list->count; i++) fine = is_code(&list->items[i]);
-    return fine || refuse(&encoder, "\"languages\" must be a list of at most 300 codes like en");
+    return fine || er_field_refuse(&encoder, "\"languages\" must be a list of at most 300 codes like en");
 }
 
 /* ---- Section 10: the planner ---- */
@@ -56,7 +51,7 @@ static bool planner_holds(const er_part *part)
     if (er_pack_get(parameters.map, "filling") && !er_field_number(&parameters, "filling", 0.0, 1.0, &number)) return false;
     for (size_t i = 0; i < sizeof chats / sizeof *chats; i++)
         if (er_is(chat, chats[i])) return true;
-    return refuse(&spec, "a planner with an unknown chat format");
+    return er_field_refuse(&spec, "a planner with an unknown chat format");
 }
 
 /* ---- Section 18: variants ---- */
@@ -76,17 +71,17 @@ static bool files_hold(const er_part *part, const er_fields *variant, er_text ta
     const er_pack *files;
     const bool mobile = er_is(target, "mobile"), npu = er_is(target, "npu");
     if (!er_field_list(variant, "files", &files)) return false;
-    if (!files->count || (files->count > 1 && !mobile && !npu)) return refuse(variant, "its files must have lengths of their own, in order");
+    if (!files->count || (files->count > 1 && !mobile && !npu)) return er_field_refuse(variant, "its files must have lengths of their own, in order");
     int64_t before = -1;
     for (uint32_t i = 0; i < files->count; i++) {
         const er_fields file = {part->arena, &files->items[i], variant->where};
         er_text role;
         int64_t tokens;
-        if (file.map->kind != ER_PACK_MAP) return refuse(variant, "a file that is not a map");
+        if (file.map->kind != ER_PACK_MAP) return er_field_refuse(variant, "a file that is not a map");
         if (!er_field_text(&file, "role", &role) || !er_field_whole(&file, "tokens", 0, MOST_VARIANT_TOKENS, &tokens)) return false;
         if (!is_variant(role, mobile) || !er_entry_of(part->manifest, role))
             return er_refuse(part->arena->error, ER_BAD_BUNDLE, "%s: no file with the role \"%s\"; build the bundle again", variant->where, er_show(role).at);
-        if (!mobile && tokens <= before) return refuse(variant, "its files must have lengths of their own, in order");
+        if (!mobile && tokens <= before) return er_field_refuse(variant, "its files must have lengths of their own, in order");
         before = tokens;
     }
     return true;
@@ -110,10 +105,10 @@ static bool variant_holds(const er_part *part, const er_fields *own, const er_fi
     bool known = false;
     if (!er_field_text(variant, "name", &name) || !er_field_text(variant, "target", &target)) return false;
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) known |= er_is(target, targets[i]);
-    if (!known || !name.length || er_count_points(name) > MOST_VARIANT_NAME) return refuse(variant, "needs a name, and a target that is known");
+    if (!known || !name.length || er_count_points(name) > MOST_VARIANT_NAME) return er_field_refuse(variant, "needs a name, and a target that is known");
     if (!files_hold(part, variant, target) || !er_field_map(variant, "spec", &map) || !er_spec_of(&map, &spec)) return false;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        if (!same_value(&map, own, same[i])) return refuse(variant, "its spec is another encoder's");
+        if (!same_value(&map, own, same[i])) return er_field_refuse(variant, "its spec is another encoder's");
     return true;
 }
 
@@ -127,15 +122,15 @@ static bool variants_hold(const er_part *part)
     if (!list) return true;
     if (!info.where || !er_field_list(&info, "variants", &list) || !er_info_map(part, "encoder", &encoder) || !er_field_map(&encoder, "spec", &own))
         return false;
-    if (list->count > MOST_VARIANTS) return refuse(&info, "more than 16 variants");
+    if (list->count > MOST_VARIANTS) return er_field_refuse(&info, "more than 16 variants");
     for (uint32_t i = 0; i < list->count; i++) {
         const er_fields variant = {part->arena, &list->items[i], info.where};
-        if (variant.map->kind != ER_PACK_MAP) return refuse(&info, "a variant that is not a map");
+        if (variant.map->kind != ER_PACK_MAP) return er_field_refuse(&info, "a variant that is not a map");
         if (!variant_holds(part, &own, &variant)) return false;
         names[i] = er_pack_text(er_pack_get(variant.map, "name"));
     }
     if (!er_first_alike(part->arena, names, list->count, &alike)) return false;
-    return alike < 0 || refuse(&info, "two variants of one name");
+    return alike < 0 || er_field_refuse(&info, "two variants of one name");
 }
 
 bool er_others_part(const er_part *part) { return languages_hold(part) && planner_holds(part) && variants_hold(part); }

@@ -230,5 +230,5 @@ bool er_spans_hold(const int32_t *starts, uint32_t count, uint32_t end, bool ris
 
 bool er_contradicts(const er_fields *map)
 {
-    return er_refuse(map->arena->error, ER_BAD_BUNDLE, "%s: its tables contradict each other; build the bundle again", map->where);
+    return er_field_refuse(map, "its tables contradict each other");
 }

@@ -227,5 +227,5 @@ er_status er_search(
     er_give_back(&s.by.request.arena);
     er_give_back(&s.by.arena);
     if (done) return ER_OK;
-    return error->status ? error->status : ER_NO_MEMORY;
+    return er_status_of(error);
 }

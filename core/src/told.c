@@ -179,7 +179,7 @@ er_status er_task_encoding(er_task *task, er_encoding *found, er_error *given)
     task->arena.error = error;
     const bool fine = task->own || tell_encoding(task);
     task->arena.error = NULL;
-    if (!fine) return error->status ? error->status : ER_NO_MEMORY;
+    if (!fine) return er_status_of(error);
     er_fill(found, task->own, sizeof *found);
     return ER_OK;
 }

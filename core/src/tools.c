@@ -7,8 +7,6 @@
 #include "parts.h"
 #include "tools.h"
 
-static er_status refused(er_error *error) { return error->status ? error->status : ER_NO_MEMORY; }
-
 /* ---- Which tools there are then ---- */
 
 /* Where the tools stand in the new order. False: not one would be left, or too many. */
@@ -281,7 +279,7 @@ er_status er_with_tools(const er_model *base, const er_change *change, er_model 
     if (!er_options(&whole, sizeof whole, change, offsetof(er_change, tools_alone), "er_change", error)) return error->status;
     er_arena arena = {.error = error};
     er_model *model = ER_TAKE(&arena, er_model, 1);
-    if (!model) return er_give_back(&arena), refused(error);
+    if (!model) return er_give_back(&arena), er_status_of(error);
     /* All but memory and holders, which belong to one model each. */
     const size_t from = offsetof(er_model, content_hash);
     memcpy((char *)model + from, (const char *)base + from, sizeof *model - from);
@@ -294,7 +292,7 @@ er_status er_with_tools(const er_model *base, const er_change *change, er_model 
     if (same || !fine) {
         arena = model->arena;
         er_give_back(&arena);
-        if (!fine) return refused(error);
+        if (!fine) return er_status_of(error);
         *made = er_held(base);
         return ER_OK;
     }

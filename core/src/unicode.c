@@ -43,13 +43,6 @@ bool er_is_letter(uint32_t point) { return er_category_of(point) <= ER_LO; }
 bool er_is_alnum_far(uint32_t point) { return flags_of(point) & ALNUM; }
 bool er_is_space(uint32_t point) { return flags_of(point) & SPACE; }
 
-bool er_is_cjk(uint32_t point)
-{
-    return (point >= 0x4e00 && point <= 0x9fff) || (point >= 0x3400 && point <= 0x4dbf) || (point >= 0x20000 && point <= 0x2a6df) ||
-           (point >= 0x2a700 && point <= 0x2b73f) || (point >= 0x2b740 && point <= 0x2b81f) || (point >= 0x2b920 && point <= 0x2ceaf) ||
-           (point >= 0xf900 && point <= 0xfaff) || (point >= 0x2f800 && point <= 0x2fa1f);
-}
-
 uint32_t er_lower_of(uint32_t point)
 {
     if (point < 0x80) return point >= 'A' && point <= 'Z' ? point + 32 : point;

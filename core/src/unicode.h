@@ -28,7 +28,6 @@ static inline bool er_is_punctuation(uint32_t point) /* P* */
     const er_category category = er_category_of(point);
     return category >= ER_PC && category <= ER_PO;
 }
-bool er_is_cjk(uint32_t point); /* ideographs as BERT's tokenizer has them */
 
 /* The lower case of one code point alone, the first one where there are two (U+0130). */
 uint32_t er_lower_of(uint32_t point);

@@ -3,13 +3,6 @@
 #include "arguments.h"
 #include "unicode.h"
 
-bool er_meet(er_words a, er_words b)
-{
-    for (uint32_t i = 0; i < a.count; i++)
-        if (er_has(b, a.words[i])) return true;
-    return false;
-}
-
 bool er_within(er_words a, er_words b)
 {
     for (uint32_t i = 0; i < a.count; i++)
