@@ -27,7 +27,7 @@ if "--target" in sys.argv:  # before anything else imports them: of these alone 
     import atheris
 
     READERS = ("bundle.delta_file", "bundle.signature_trust", "encoders.checks.onnx_file", "inputs.tools")
-    READERS += ("encoders.checks.tokenizer_file", "bundle.overlay", "bundle.reader", "planner.checks.gguf_file")
+    READERS += ("bundle.overlay", "bundle.reader", "planner.checks.gguf_file")
     with atheris.instrument_imports(include=["edgeret"]):
         for reader in READERS:
             importlib.import_module(f"edgeret.{reader}")
@@ -43,7 +43,6 @@ from edgeret.errors import EdgeretError
 from edgeret.inputs.jsonl import decode
 from edgeret.inputs.tools import read_tool
 from edgeret.planner.checks import gguf_file
-from edgeret_export.reference.encoders.checks import tokenizer_file
 
 ROOT = Path(__file__).parents[1]
 CONFORMANCE, KEPT = ROOT / "conformance", ROOT / "tests" / "data" / "fuzz"
@@ -147,7 +146,6 @@ TARGETS: Mapping[str, Target] = {
     "manifest": Target(_manifest, _manifests),
     "json": Target(_json, _files("*/tools.json", "*/exemplars.json")),
     "tool": Target(_tool, _definitions),
-    "tokenizer": Target(lambda data: tokenizer_file.check(data, 128, "f"), _files("*/tokenizer.json")),
     "signatures": Target(lambda data: parse_signatures(data, "f"), lambda: iter(_SIGNED)),
     "keys": Target(lambda data: parse_trust(data, "f"), lambda: iter(_KEYS)),
     "delta": Target(_delta, lambda: iter((b"edgeret-delta\n\0\0" + bytes(40),))),

@@ -35,7 +35,9 @@ _SOURCES = (
     *("encoders/*.py", "kernel/*"),
     *("inputs/clauses.py", "inputs/language*.py", "inputs/languages/*"),
 )
-"""What vectors depend on beside the model and `reference.evidence`: with any change to these nothing kept is used."""
+"""What vectors depend on beside the model, of the runtime: with any change to these files nothing kept is used."""
+_REFERENCE = ("evidence.py", "kernel.py", "encoders/**/*.py")
+"""The same of the reference."""
 _LIBRARIES = ("onnxruntime", "tokenizers", "numpy")
 
 Arrays = tuple[NDArray[np.float32], ...]
@@ -133,10 +135,11 @@ def remembered(exported: ExportedEncoder, encoder: Encoder, place: Place = HERE)
 def _identity(exported: ExportedEncoder, engine: str) -> str:
     """A name for all that determines an encoder's vectors. The engine is not told by the files: a process that began
     before the library was compiled anew still runs ONNX Runtime, which rounds int8 otherwise."""
-    here = Path(edgeret.__file__).parent
+    places = (Path(edgeret.__file__).parent, _SOURCES), (Path(evidence.__file__).parent, _REFERENCE)
     # Python keeps a folder of what it compiled beside them.
-    sources = [file for name in _SOURCES for file in sorted(here.glob(name)) if file.is_file()]
-    sources.append(Path(evidence.__file__))
+    sources = [
+        file for folder, names in places for name in names for file in sorted(folder.glob(name)) if file.is_file()
+    ]
     parts = [
         *(hashlib.sha256(data).hexdigest() for data in (exported.model, exported.tokenizer)),
         exported.spec.to_dict(),
