@@ -53,7 +53,7 @@ def _encoder(kept: KeptBundle, options: LoadOptions) -> OnnxGraphs | None:
     if options.profile == "tiny" or manifest.file(roles.TABLE) is not None:
         return None
     variant = choose_variant(manifest, options.target, provider, str(kept.path))
-    if _read_by_library(manifest, variant, options):
+    if read_by_library(manifest, variant, options):
         return None
     from edgeret.encoders.load import load_graphs
 
@@ -62,7 +62,7 @@ def _encoder(kept: KeptBundle, options: LoadOptions) -> OnnxGraphs | None:
     return load_graphs(kept.open((*graphs, roles.TOKENIZER)), choice, options.threads, options.static_tokens, variant)
 
 
-def _read_by_library(manifest: Manifest, variant: Variant | None, options: LoadOptions) -> bool:
+def read_by_library(manifest: Manifest, variant: Variant | None, options: LoadOptions) -> bool:
     """Whether the library encodes texts. It runs a bundle's own encoder in int8 on the CPU; where another CPU family's
     graph suits this one better, but nobody asked for it and ONNX Runtime is not there, the own one as well."""
     if any(manifest.file(role) is None for role in (roles.ENCODER, roles.ENCODER_ARRAYS)):

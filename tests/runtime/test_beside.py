@@ -4,6 +4,7 @@ as where Python decides."""
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,11 +20,16 @@ from python_reader import by_python
 
 import edgeret
 from edgeret import BundleError, Decision, InputError, PlannerError, ProviderError, Runtime
+from edgeret.bundle import roles
+from edgeret.encoders.base import EncoderSpec
 from edgeret.encoders.onnx import OnnxGraphs
+from edgeret.encoders.variants import Variant
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.prompts import MASKINGS
 from edgeret.planner.reranker import RerankParameters
+from edgeret.runtime.beside import read_by_library
+from edgeret.runtime.options import LoadOptions
 from edgeret_export.reference.runtime import components_of, runtime_of
 
 WITHIN = 1e-5
@@ -247,3 +253,16 @@ def test_a_planner_that_fails_or_is_late_has_a_field_of_its_own(tiny_tools: Path
     for wrong in (0, -1, "5", True, float("nan")):
         with pytest.raises(InputError, match="budget_ms must be"):
             task.next(budget_ms=wrong)  # type: ignore[arg-type]
+
+
+def test_another_familys_graph_waits_for_onnx_runtime_unless_the_own_one_serves(
+    real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = edgeret.load(real, profile="tiny").manifest
+    told = manifest.info[roles.INFO_ENCODER]["spec"]
+    other = Variant("cpu-7bit", "cpu", (("encoder-cpu", 0),), EncoderSpec.from_dict(told, "spec"))
+    assert read_by_library(manifest, None, LoadOptions()) and not read_by_library(manifest, other, LoadOptions())
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert read_by_library(manifest, other, LoadOptions())
+    for asked in (LoadOptions(target="cpu-7bit"), LoadOptions(static_tokens=16), LoadOptions(providers="cuda")):
+        assert not read_by_library(manifest, other, asked)
