@@ -204,11 +204,11 @@ typedef struct {
 
 bool er_earlier_of(er_arena *, const er_made *, uint32_t count, er_text tool, er_earlier *);
 
-/* An earlier call, and how surely it is meant; call 0: none. */
+/* An earlier call, and how surely it is meant; call 0: none. A leftover is what no parameter asks for and no call took. */
 typedef struct {
     uint32_t call;
     double score;
-    bool named, counted;
+    bool named, counted, leftover;
     const uint32_t *beside; /* other calls of its tool that nobody took from */
     uint32_t beside_count;
 } er_output;

@@ -58,6 +58,7 @@ enum { LEAST_COUNTED = 2, LEAST_SEEN = 8, FIRST_STEMS = 6 };
 static const double COUNTED = 10.0, FLOOR = 0.5, FLOOR_SEEN = 1.4;
 static const double NAMED = 3.0, FIRST = 0.5, EMAIL = 1.0, USED = 0.6, USED_ID = 0.2, OWNED = 1.2, TOLD = 0.8;
 static const char *const idle = "first function id it nam need needed other take text tool user";
+static const char *const handles = "id path"; /* what a tool gives to be used, not to be read */
 
 static bool is_named(er_arena *arena, er_text told, er_text name)
 {
@@ -84,12 +85,28 @@ static uint32_t kept(const er_text *stems, uint32_t count, const er_parameter *o
     return found;
 }
 
+/* Whether one of these stems is what a tool says that it returns, in the first words of that. */
+static bool gives_any(const er_taking *gives, const char *stems)
+{
+    for (uint32_t i = 0; i < gives->return_count && i < FIRST_STEMS; i++)
+        if (er_listed_in(gives->returns[i], stems)) return true;
+    return false;
+}
+
+/* An id is of no use where none is wanted, and what is told of a person is not the name. */
+static bool gives_other(const er_parameter *one, const er_taking *gives)
+{
+    if (one->kind == ER_KIND_PERSON) return !gives_any(gives, "nam who");
+    return one->kind != ER_KIND_ID && gives_any(gives, "id") && !er_has(one->stems, ER_TEXT("id")) && !er_has(one->told, ER_TEXT("id"));
+}
+
 static bool score_of(er_arena *arena, const er_parameter *one, const er_taking *gives, double *score, bool *named)
 {
     er_text told, name;
     if (!er_lowered(arena, one->described, &told) || !er_lowered(arena, gives->tool->name, &name)) return false;
     *named = is_named(arena, told, name);
     *score = *named ? NAMED : 0.0;
+    if (!*named && gives_other(one, gives)) return true;
     uint32_t wanted = 0, shared;
     for (uint32_t i = 0; i < one->stems.count; i++) wanted += !er_listed_in(one->stems.words[i], idle);
     for (uint32_t i = 0; i < one->told.count; i++) wanted += !er_listed_in(one->told.words[i], idle) && !er_has(one->stems, one->told.words[i]);
@@ -151,6 +168,26 @@ static double counted_share(const er_stored_arguments *stored, int64_t tool, int
 }
 
 static bool takes_none(er_kind kind) { return kind == ER_KIND_NUMBER || kind == ER_KIND_BOOLEAN || kind == ER_KIND_CHOICE || kind == ER_KIND_NESTED; }
+
+/* What nobody took yet goes to a text that nobody dictated: the latest output that is there to be read. */
+static void leave_rest(const er_taking *tool, const er_earlier *earlier, const er_stored_arguments *stored, bool *taken, er_output *found)
+{
+    const int64_t own = place_of(stored, tool->tool->name);
+    for (uint32_t p = 0; p < tool->wanted; p++) {
+        const er_parameter *one = &tool->parameters[p];
+        const int64_t parameter = own < 0 ? -1 : place_of(stored, one->name);
+        if (found[p].call || one->kind != ER_KIND_TEXT || one->inside.length || one->many) continue;
+        for (uint32_t k = earlier->count; k-- && !found[p].call;) {
+            const er_made *call = &earlier->calls[k];
+            double floor;
+            if (!call->giver || taken[k] || earlier->used[k] || er_same(call->tool, tool->tool->name)) continue;
+            if (gives_any(call->giver, handles) || !(call->giver->return_count || call->giver->finds)) continue;
+            if (counted_share(parameter < 0 ? NULL : stored, own, parameter, parameter < 0 ? -1 : place_of(stored, call->tool), false, &floor) >= 0.0 || floor == INFINITY) continue;
+            found[p] = (er_output){.call = k + 1, .score = FLOOR, .leftover = true};
+            taken[k] = true;
+        }
+    }
+}
 
 /* Two parameters that take from one tool, called twice: the first of them from the first call. */
 static void put_in_order(const er_taking *tool, const er_earlier *earlier, er_output *found)
@@ -232,6 +269,7 @@ bool er_outputs_of(er_arena *arena, const er_taking *tool, const er_earlier *ear
         }
         taken[c->call - 1] = true;
     }
+    leave_rest(tool, earlier, stored, taken, found);
     put_in_order(tool, earlier, found);
     return true;
 }

@@ -8,7 +8,7 @@
 enum { MOST_ITEMS = 32, MOST_OTHERS = 3 };
 static const double LEAST = 0.2, LEAST_OPTIONAL = 0.4, OF_ABSENT_REQUIRED = 0.5;
 static const double LEAST_KNOWN = 0.05, LEAST_BESIDE = 0.3, OF_ABSENT_BESIDE = 0.6, LEAST_SAID = 0.2, MOST_ABSENT = 0.65;
-static const double OVER_OUTPUT = 0.8, OF_TAKEN = 0.5;
+static const double OVER_OUTPUT = 0.8, OVER_LEFTOVER = 0.5, OF_TAKEN = 0.5;
 
 /* What a parameter may take, with the share of each value, the likeliest first. */
 typedef struct {
@@ -188,7 +188,7 @@ static bool give(er_filling *f, uint32_t number, line *lines, er_found *found)
     const er_output *output = &f->outputs[number];
     er_piece used = best.fit->piece;
     const er_json *value = best.fit->value;
-    if (output->call && !output->named && best.share < OVER_OUTPUT) return true;
+    if (output->call && !output->named && best.share < (output->leftover ? OVER_LEFTOVER : OVER_OUTPUT)) return true;
     if (!one->many && is_either(f, &best.fit->piece)) return true;
     if (one->many && !several(f, one, best.fit, own, &used, &value)) return false;
     if (!value) return true;

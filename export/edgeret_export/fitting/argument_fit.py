@@ -15,7 +15,7 @@ from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import Tool, references
 from edgeret_export.fitting.argument_cases import Case, cases
-from edgeret_export.fitting.argument_pool import Judged, fit_pool, fit_traits, judge, rows_of, steps_of, summed
+from edgeret_export.fitting.argument_pool import Judged, fit_traits, fit_tuned, judge, rows_of, steps_of, summed
 from edgeret_export.reference.arguments.reader import ArgumentReader, texts_of, wanted_of
 from edgeret_export.reference.arguments.role import Counts, StoredArguments
 from edgeret_export.reference.encoders.base import Encoder
@@ -34,6 +34,9 @@ VISITS, PASSES = 6_000, (8, 20)
 HIDDEN, DROPOUT, KEPT = 0.25, 0.2, 0.85
 """Against learning how demonstrations are worded, which people's requests are not: the share of units whose vectors a
 tuning hides, its dropout, and how far it goes from the weights at the beginning to those that it found."""
+SMALL, HALF = 60, 0.5
+"""Plans below which a head goes half of the way, and is joined as before: what so few held-out values say of it is
+chance, and less is lost of how people talk."""
 FEW, FOLDS = 150, 3
 """Plans up to which each is held out once, in so many fits: a fifth of them says little."""
 WHOLE = 400
@@ -135,9 +138,11 @@ def fit(
     return {name: one.detach().numpy().copy() for name, one in network.state_dict().items()}
 
 
-def _tuned(own: Sequence[Case], texts: Mapping[str, NDArray[Any]], passes: int, seed: int, begin: Arrays) -> Arrays:
+def _tuned(
+    own: Sequence[Case], texts: Mapping[str, NDArray[Any]], passes: int, seed: int, begin: Arrays, kept: float
+) -> Arrays:
     found = fit(own, texts, passes, PEAK, seed, begin, HIDDEN, DROPOUT)
-    return {name: (begin[name] + KEPT * (one - begin[name])).astype(np.float32) for name, one in found.items()}
+    return {name: (begin[name] + kept * (one - begin[name])).astype(np.float32) for name, one in found.items()}
 
 
 def _batches(given: Sequence[Case], size: int, chance: random.Random) -> list[list[Case]]:
@@ -208,17 +213,20 @@ def tune(
     random.Random(seed).shuffle(order)
     order = order[:MOST_PLANS]
     say(f"arguments: tuning the head on {len(order)} demonstrations")
+    is_small = len(order) < SMALL
+    kept = HALF if is_small else KEPT
     trials, rows = [], []
     for held, rest in _folds(order):
         own = _cases_of(tools, rest, reading)
         if not own:
             return bare
         passes = max(PASSES[0], min(PASSES[1], VISITS // len(own)))
-        tuned = _tuned(own, reading.texts, passes, seed, begin)
+        tuned = _tuned(own, reading.texts, passes, seed, begin, kept)
         steps, counted = steps_of(tools, [(one.query, one.calls) for one in held]), counts_of(tools, rest)
-        rows += rows_of(steps, tools, reader_of(tuned, reading, {**pool, TUNED: 1.0}, traits, counted), None)
+        if not is_small:
+            rows += rows_of(steps, tools, reader_of(tuned, reading, {**pool, TUNED: 1.0}, traits, counted), None)
         trials.append((tuned, steps, counted))
-    joined = fit_pool(rows, pool) | {TUNED: 1.0}
+    joined = pool if is_small else fit_tuned(rows, pool) | {TUNED: 1.0}
     before = summed(judge(steps, tools, reader_of(begin, reading, pool, traits, of)) for _, steps, of in trials)
     after = summed(judge(steps, tools, reader_of(one, reading, joined, traits, of)) for one, steps, of in trials)
     sure = fit_traits(after.values, traits)
@@ -226,7 +234,7 @@ def tune(
     if (after.calls, after.f1) <= (before.calls, before.f1):
         return bare._replace(report={**report, "kept": False})
     if len(plans) <= WHOLE:
-        tuned = _tuned(_cases_of(tools, order, reading), reading.texts, passes, seed, begin)
+        tuned = _tuned(_cases_of(tools, order, reading), reading.texts, passes, seed, begin, kept)
     return Tuned(tuned, joined, sure, counts, {**report, "kept": True, "passes": passes})
 
 

@@ -4,6 +4,7 @@ both found. Knows nothing of bundles."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +19,22 @@ from edgeret_export.reference.arguments.filling import Filling
 from edgeret_export.reference.arguments.pool import option_answers, span_answers, told
 from edgeret_export.reference.arguments.reader import ArgumentReader
 from edgeret_export.reference.arguments.sureness import traits
-from edgeret_export.reference.scoring.argument_joining import NAMES, OPTION, OPTION_CONTEXT, SPAN, SPAN_CONTEXT
+from edgeret_export.reference.scoring.argument_joining import (
+    ABOUT_OPTIONS,
+    ABOUT_SPANS,
+    NAMES,
+    OPTION,
+    OPTION_CONTEXT,
+    SPAN,
+    SPAN_CONTEXT,
+    Joining,
+)
 from edgeret_export.reference.scoring.argument_shape import POOL, TRAITS
 
 Step = tuple[Tool, str, Sequence[Call], Call]
 """A call of a tool, with the request's words and the calls before it."""
 
-STEPS, L2, L2_OF_CONTEXT = 200, 1.0, 30.0
+STEPS, L2, L2_OF_CONTEXT, PARTS = 200, 1.0, 30.0, 5
 START: Mapping[str, float] = {"rules": 0.5, "head": 0.5, "options": 0.7}
 
 
@@ -83,12 +93,14 @@ class _Side(NamedTuple):
     weights: NDArray[np.float64]
 
 
-def _side(rows: Sequence[tuple[Row, float]], width: int) -> _Side | None:
+def _side(rows: Sequence[tuple[Row, float]], width: int, known: int) -> _Side | None:
     own = [(row, weight) for row, weight in rows if row.features.shape[1] == width]
     if not own:
         return None
     return _Side(
-        np.concatenate([(row.features[:, :, None] * row.context).reshape(len(row.right), -1) for row, _ in own]),
+        np.concatenate(
+            [(row.features[:, :, None] * row.context[:known]).reshape(len(row.right), -1) for row, _ in own]
+        ),
         np.concatenate([row.right for row, _ in own]),
         np.array([len(row.right) for row, _ in own]),
         np.array([weight for _, weight in own]),
@@ -96,14 +108,18 @@ def _side(rows: Sequence[tuple[Row, float]], width: int) -> _Side | None:
 
 
 def fit_pool(
-    rows: Sequence[Row], begin: Mapping[str, float] = START, weights: Sequence[float] | None = None
+    rows: Sequence[Row],
+    begin: Mapping[str, float] = START,
+    weights: Sequence[float] | None = None,
+    by_style: bool = True,
 ) -> dict[str, float]:
     """The weights that make the right answers most probable, near those at the beginning where little is known; a row
-    may count for more or less than others."""
+    may count for more or less than others. Not `by_style`, they are the same for all calls."""
     found = {name: float(begin.get(name, 0.0)) for name in (*POOL, *NAMES)}
     weighed = list(zip(rows, [1.0] * len(rows) if weights is None else weights, strict=True))
     for features, contexts, kind in ((SPAN, SPAN_CONTEXT, "absent"), (OPTION, OPTION_CONTEXT, "no option")):
-        side = _side(weighed, len(features))
+        contexts = contexts if by_style else ()
+        side = _side(weighed, len(features), 1 + len(contexts))
         names = [name for one in features for name in (one, *(f"{one}, {context}" for context in contexts))]
         # Once for each of the two that a reader must have: what must be given, and what may.
         needed, may = f"{kind} required", f"{kind} optional"
@@ -116,6 +132,37 @@ def fit_pool(
         found[needed] = found[may] + found.pop(f"{kind}, required")
     found = {name: round(weight, 3) for name, weight in found.items() if round(weight, 3) or name in POOL}
     return found | {name: max(found[name], 0.0) for name in ("rules", "head", "options")}
+
+
+def fit_tuned(rows: Sequence[Row], begin: Mapping[str, float]) -> dict[str, float]:
+    """What joins a head with the rules that was tuned: from what joined it before, which knows styles of strangers, or
+    without them from nothing; whichever makes the right answers of rows left out more probable."""
+
+    def fitted(listed: Sequence[Row], by_style: bool) -> dict[str, float]:
+        return fit_pool(listed, begin if by_style else START, by_style=by_style)
+
+    def lost(by_style: bool) -> float:
+        cuts = [len(rows) * part // PARTS for part in range(PARTS + 1)]
+        return sum(
+            _lost(rows[first:last], Joining(fitted([*rows[:first], *rows[last:]], by_style)))
+            for first, last in pairwise(cuts)
+        )
+
+    return fitted(rows, lost(True) <= lost(False))
+
+
+def _lost(rows: Sequence[Row], joining: Joining) -> float:
+    total = 0.0
+    for row in rows:
+        known = row.context[1:].tolist()
+        if row.features.shape[1] == len(SPAN):
+            weights = joining.of_spans(known[: len(ABOUT_SPANS)], known[len(ABOUT_SPANS) :])
+        else:
+            weights = joining.of_options(known[: len(ABOUT_OPTIONS)], known[len(ABOUT_OPTIONS) :])
+        scores = row.features @ np.array(weights)
+        powers = np.exp(scores - scores.max())
+        total -= float(np.log(max(float(powers[row.right].sum() / powers.sum()), 1e-9)))
+    return total
 
 
 def _fitted(side: _Side, start: NDArray[np.float64], always: Sequence[bool]) -> NDArray[np.float64]:

@@ -34,8 +34,8 @@ likeliest value is taken. An id is no guess, and is taken as what may be given i
 LEAST_SAID, MOST_ABSENT = 0.2, 0.65
 """Where the head was tuned an id is taken as well, and what may be given unless that nobody said it is likelier than
 this."""
-_OVER_OUTPUT = 0.8
-"""A chunk that suits so well goes before an output that no description names."""
+_OVER_OUTPUT, _OVER_LEFTOVER = 0.8, 0.5
+"""A chunk that suits so well goes before an output that no description names, and before one that is left over."""
 _OF_TAKEN = 0.5
 """How much of what others took stands against a value: with none of it there are more of them, and fewer are right."""
 _MOST_ITEMS = 32
@@ -230,7 +230,11 @@ class Filling:
             rest = shared[number][1:]
             shared[number] = rest
             output = self.outputs.get(one.name)
-            if output is not None and not output.named and share < _OVER_OUTPUT:
+            if (
+                output is not None
+                and not output.named
+                and share < (_OVER_LEFTOVER if output.leftover else _OVER_OUTPUT)
+            ):
                 continue
             if not one.many and self._is_either(fit.chunk):
                 continue

@@ -23,6 +23,9 @@ NAMED, FIRST, EMAIL, USED, USED_ID, OWNED, TOLD = 3.0, 0.5, 1.0, 0.6, 0.2, 1.2, 
 """What the description says by name; the share of a sentence's first stems; an address; one that was taken already,
 which counts against it; an id of what the earlier tool is about, and one whose description says what that is."""
 _FIRST_STEMS = 6
+_HANDLES = frozenset(("id", "path"))
+"""What a tool gives to be used, not to be read."""
+_NAMES = frozenset(("nam", "who"))
 _SAID = re.compile(r"\breturns?\b(.*?)(?:\.\s|\.$|$)", re.IGNORECASE | re.DOTALL)
 _TAKES_NONE = frozenset(("number", "boolean", "choice", "nested"))
 """Kinds that take an output only where the description names its tool."""
@@ -32,13 +35,15 @@ _IDLE = frozenset(("id", "it", "need", "needed", "other", "tool", "take", "user"
 class Output(NamedTuple):
     """An earlier call, counted from 1, and how surely it is meant; `named` if the description says so. `beside` are the
     other calls of its tool whose output nobody took: a list takes them all. `counted` if demonstrations say so: then
-    the score is the share of them in which it was taken."""
+    the score is the share of them in which it was taken. A `leftover` is what no parameter asks for and no call
+    took."""
 
     call: int
     score: float
     named: bool
     beside: tuple[int, ...] = ()
     counted: bool = False
+    leftover: bool = False
 
 
 class _Gives(NamedTuple):
@@ -97,7 +102,36 @@ def outputs(
             beside = tuple(i for i in same if i != k) if wanted[number].many else ()
             found[name] = Output(k, score - COUNTED if is_counted else score, named, beside, is_counted)
             taken.update((k, *beside))
+    _leave_rest(found, tool, wanted, calls, tools, counts, used | taken)
     return _in_order(found, wanted, calls)
+
+
+def _leave_rest(
+    found: dict[str, Output],
+    tool: Tool,
+    wanted: Sequence[Parameter],
+    calls: Sequence[Call],
+    tools: Mapping[str, Tool],
+    counts: Counts,
+    taken: set[int],
+) -> None:
+    """What nobody took yet goes to a text that nobody dictated: the latest output that is there to be read."""
+    for one in wanted:
+        if one.name in found or one.kind != "text" or one.inside or one.many:
+            continue
+        if _floor(counts, tool.name, one.name) is None:
+            continue
+        for k in range(len(calls), 0, -1):
+            giver = tools.get(calls[k - 1].tool)
+            if giver is None or k in taken or giver.name == tool.name:
+                continue
+            gives = _gives(Same(giver))
+            if not _HANDLES.isdisjoint(gives.returns[:_FIRST_STEMS]) or not (gives.returns or gives.finds):
+                continue
+            if _counted(counts, tool.name, one.name, giver.name, False) is None:
+                found[one.name] = Output(k, FLOOR, False, leftover=True)
+                taken.add(k)
+                break
 
 
 def _counted(counts: Counts, tool: str, parameter: str, giver: str, is_used: bool) -> float | None:
@@ -132,10 +166,20 @@ def _in_order(found: dict[str, Output], wanted: Sequence[Parameter], calls: Sequ
     return found
 
 
+def _gives_other(parameter: Parameter, gives: _Gives) -> bool:
+    """An id is of no use where none is wanted, and what is told of a person is not the name."""
+    first = frozenset(gives.returns[:_FIRST_STEMS])
+    if parameter.kind == "person":
+        return first.isdisjoint(_NAMES)
+    return parameter.kind != "id" and "id" in first and "id" not in parameter.stems | parameter.told
+
+
 def _score(parameter: Parameter, gives: _Gives) -> tuple[float, bool]:
     told = parameter.described.lower()
     named = bool(gives.name) and re.search(rf"(?<![\w.-]){re.escape(gives.name)}(?![\w-])", told) is not None
     score = NAMED if named else 0.0
+    if not named and _gives_other(parameter, gives):
+        return score, named
     wanted = (parameter.stems | parameter.told) - _IDLE
     for stems, weight in ((gives.returns, 1.0), (gives.returns[:_FIRST_STEMS], FIRST)):
         kept = set(stems) - _IDLE
