@@ -21,6 +21,7 @@ from python_reader import by_python
 import edgeret
 from edgeret import BundleError, Decision, InputError, PlannerError, ProviderError, Runtime
 from edgeret.bundle import roles
+from edgeret.bundle.reader import read_manifest
 from edgeret.encoders.base import EncoderSpec
 from edgeret.encoders.onnx import OnnxGraphs
 from edgeret.encoders.variants import Variant
@@ -258,7 +259,7 @@ def test_a_planner_that_fails_or_is_late_has_a_field_of_its_own(tiny_tools: Path
 def test_another_familys_graph_waits_for_onnx_runtime_unless_the_own_one_serves(
     real: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    manifest = edgeret.load(real, profile="tiny").manifest
+    manifest = read_manifest(real)
     told = manifest.info[roles.INFO_ENCODER]["spec"]
     other = Variant("cpu-7bit", "cpu", (("encoder-cpu", 0),), EncoderSpec.from_dict(told, "spec"))
     assert read_by_library(manifest, None, LoadOptions()) and not read_by_library(manifest, other, LoadOptions())
