@@ -4,10 +4,10 @@ A command: `python tests/soak_run.py BUNDLE [BUNDLE] --minutes 30`.
 Each is asked as its users ask it, all the time, at a steady pace: decisions, searches and plans, sessions, bodies that
 are refused and clients that go away, tools that come and go, plans that are learned and forgotten. With a second bundle
 the store that two of them share is switched now and then. Prints one JSON object: for each process how much was asked,
-what went wrong, the peaks of memory and handles in eighths of the last half, and the slope of these peaks. The first
+what went wrong, the mean memory and the most handles in parts of the last half, and the slope of these means. The first
 half warms up: caches that are bounded fill (words and requests that were read, 256 sessions, the gate's 64 lists of
-tools), and both versions of the store have decided. Peaks, since two versions that take turns differ by more than
-anything grows. Exits 1 where something went wrong, memory grows by a megabyte an hour or more, or handles do.
+tools), and both versions of the store have decided. A part has both versions equally long, since they differ by more
+than anything grows. Exits 1 where something went wrong, memory grows by a megabyte an hour or more, or handles do.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ EACH = 5
 """Every so many-th request of the example is asked: what was read is read again within the time that this takes."""
 TAUGHT = 50
 """Requests that `serve`, which forgets nothing, learns from; the same again and again."""
-PARTS = 8
+ROUNDS = 2
+"""Of both versions, in a part."""
 PLANS = 200
 """Learned before all is forgotten."""
 PATIENCE_S = 300.0
@@ -112,19 +113,21 @@ class Asker:
             self.samples.append((time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE") / 1e6, handles))
 
     def told(self) -> dict[str, Any]:
-        """The figures; of memory the median slope between any two peaks in the last half."""
-        late = self.samples[len(self.samples) // 2 :]
-        size = max(1, len(late) // PARTS)
-        parts = [late[at : at + size] for at in range(0, size * PARTS, size)]
-        peaks = [(part[len(part) // 2][0], max(each[1] for each in part)) for part in parts if part]
-        slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(peaks, 2)]
+        """The figures; of memory the median slope between any two means in the last half."""
+        end, length = self.samples[-1][0], 2 * ROUNDS * SWITCH_S
+        count = max(2, int((end - self.samples[0][0]) / 2 / length))
+        length = min(length, (end - self.samples[0][0]) / 2 / count)
+        starts = [end - length * (count - at) for at in range(count)]
+        parts = [[each for each in self.samples if at <= each[0] < at + length] for at in starts]
+        means = [(at, statistics.fmean(m for _, m, _ in part)) for at, part in zip(starts, parts, strict=True) if part]
+        slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(means, 2)]
         handles = [max(each[2] for each in part) for part in parts if part]
         return {
             "asked": self.asked,
             "errors": self.errors,
-            "mb": [round(peak, 2) for _, peak in peaks],
+            "mb": [round(mean, 2) for _, mean in means],
             "mb_an_hour": round(3600 * statistics.median(slopes), 2),
-            "handles": [max(handles[: PARTS // 2]), max(handles[PARTS // 2 :])],
+            "handles": [max(handles[: len(handles) // 2]), max(handles[len(handles) // 2 :])],
         }
 
 
