@@ -117,8 +117,8 @@ def fit_pool(
     may count for more or less than others. Not `by_style`, they are the same for all calls."""
     found = {name: float(begin.get(name, 0.0)) for name in (*POOL, *NAMES)}
     weighed = list(zip(rows, [1.0] * len(rows) if weights is None else weights, strict=True))
-    for features, contexts, kind in ((SPAN, SPAN_CONTEXT, "absent"), (OPTION, OPTION_CONTEXT, "no option")):
-        contexts = contexts if by_style else ()
+    for features, styles, kind in ((SPAN, SPAN_CONTEXT, "absent"), (OPTION, OPTION_CONTEXT, "no option")):
+        contexts: tuple[str, ...] = styles if by_style else ()
         side = _side(weighed, len(features), 1 + len(contexts))
         names = [name for one in features for name in (one, *(f"{one}, {context}" for context in contexts))]
         # Once for each of the two that a reader must have: what must be given, and what may.
