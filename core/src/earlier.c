@@ -169,23 +169,31 @@ static double counted_share(const er_stored_arguments *stored, int64_t tool, int
 
 static bool takes_none(er_kind kind) { return kind == ER_KIND_NUMBER || kind == ER_KIND_BOOLEAN || kind == ER_KIND_CHOICE || kind == ER_KIND_NESTED; }
 
-/* What nobody took yet goes to a text that nobody dictated: the latest output that is there to be read. */
-static void leave_rest(const er_taking *tool, const er_earlier *earlier, const er_stored_arguments *stored, bool *taken, er_output *found)
+/* The latest output that is there to be read, that nobody took yet and that demonstrations do not speak against; 0: none. */
+static uint32_t left_for(const er_taking *tool, const er_parameter *one, const er_earlier *earlier, const er_stored_arguments *stored, const bool *taken)
 {
-    const int64_t own = place_of(stored, tool->tool->name);
-    for (uint32_t p = 0; p < tool->wanted; p++) {
+    const int64_t own = place_of(stored, tool->tool->name), parameter = own < 0 ? -1 : place_of(stored, one->name);
+    for (uint32_t k = earlier->count; k--;) {
+        const er_made *call = &earlier->calls[k];
+        double floor;
+        if (!call->giver || taken[k] || earlier->used[k] || er_same(call->tool, tool->tool->name)) continue;
+        if (gives_any(call->giver, handles) || !(call->giver->return_count || call->giver->finds)) continue;
+        if (counted_share(parameter < 0 ? NULL : stored, own, parameter, parameter < 0 ? -1 : place_of(stored, call->tool), false, &floor) < 0.0 && floor != INFINITY) return k + 1;
+    }
+    return 0;
+}
+
+/* What nobody took yet goes to a text that nobody dictated: one output, to one that is required if there is any. */
+static void leave_rest(const er_taking *tool, const er_earlier *earlier, const er_stored_arguments *stored, const bool *taken, er_output *found)
+{
+    for (uint32_t i = 0; i < 2 * tool->wanted; i++) {
+        const uint32_t p = i % tool->wanted;
         const er_parameter *one = &tool->parameters[p];
-        const int64_t parameter = own < 0 ? -1 : place_of(stored, one->name);
-        if (found[p].call || one->kind != ER_KIND_TEXT || one->inside.length || one->many) continue;
-        for (uint32_t k = earlier->count; k-- && !found[p].call;) {
-            const er_made *call = &earlier->calls[k];
-            double floor;
-            if (!call->giver || taken[k] || earlier->used[k] || er_same(call->tool, tool->tool->name)) continue;
-            if (gives_any(call->giver, handles) || !(call->giver->return_count || call->giver->finds)) continue;
-            if (counted_share(parameter < 0 ? NULL : stored, own, parameter, parameter < 0 ? -1 : place_of(stored, call->tool), false, &floor) >= 0.0 || floor == INFINITY) continue;
-            found[p] = (er_output){.call = k + 1, .score = FLOOR, .leftover = true};
-            taken[k] = true;
-        }
+        if (one->required != (i < tool->wanted) || found[p].call || one->kind != ER_KIND_TEXT || one->inside.length || one->many) continue;
+        const uint32_t call = left_for(tool, one, earlier, stored, taken);
+        if (!call) continue;
+        found[p] = (er_output){.call = call, .score = FLOOR, .leftover = true};
+        return;
     }
 }
 

@@ -40,6 +40,14 @@ def test_an_output_is_taken_once() -> None:
     assert read(MESSAGE, QUERY, calls).get("text") != "$out_1"
 
 
+def test_one_parameter_takes_one_and_what_is_required_goes_first() -> None:
+    both = tool("keep_entry", "Keeps an entry.", ["text"], title=TEXT, text=TEXT)
+    calls = [Call("read_note", {"note": "garden"}), Call("read_note", {"note": "shed"})]
+    given = read(both, "keep that", calls)
+    assert given.get("text") == "$out_2"
+    assert given.get("title") != "$out_1"
+
+
 def test_what_was_dictated_goes_before_it() -> None:
     calls = [Call("read_note", {"note": "garden"})]
     assert read(MESSAGE, 'message Ana "the gate is open"', calls)["text"] == "the gate is open"

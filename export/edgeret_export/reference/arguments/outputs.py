@@ -115,8 +115,9 @@ def _leave_rest(
     counts: Counts,
     taken: set[int],
 ) -> None:
-    """What nobody took yet goes to a text that nobody dictated: the latest output that is there to be read."""
-    for one in wanted:
+    """What nobody took yet goes to a text that nobody dictated: the latest output that is there to be read, to one
+    that is required if there is any."""
+    for one in sorted(wanted, key=lambda one: not one.required):
         if one.name in found or one.kind != "text" or one.inside or one.many:
             continue
         if _floor(counts, tool.name, one.name) is None:
@@ -130,8 +131,7 @@ def _leave_rest(
                 continue
             if _counted(counts, tool.name, one.name, giver.name, False) is None:
                 found[one.name] = Output(k, FLOOR, False, leftover=True)
-                taken.add(k)
-                break
+                return
 
 
 def _counted(counts: Counts, tool: str, parameter: str, giver: str, is_used: bool) -> float | None:
