@@ -41,7 +41,7 @@ def test_what_returns_has_reached_the_disk(path: Path, monkeypatch: pytest.Monke
 
 FULL_DISK = """
 import resource, sys
-from edgeret.bundle.overlay_file import Overlay
+from edgeret_export.reference.overlay_writer import Overlay
 from edgeret.errors import OverlayError
 resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))
 overlay = Overlay.open(sys.argv[1], "ab" * 32, "cd" * 32)

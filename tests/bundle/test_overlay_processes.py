@@ -39,7 +39,7 @@ def test_a_second_writer_is_told_at_once_or_waits(path: Path, locks: str) -> Non
 
 WRITER = """
 import sys
-from edgeret.bundle.overlay_file import Overlay
+from edgeret_export.reference.overlay_writer import Overlay
 with Overlay.open(sys.argv[1], "ab" * 32, "cd" * 32) as overlay:
     overlay.append([("note", {"text": "theirs"})])
     print("open", flush=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,10 @@ from conftest import TOOLS, build_tiny
 
 import edgeret
 from edgeret import END, Call, Conversation, InputError, Runtime, Tool, Turn
+from edgeret.encoders.onnx import OnnxGraphs
 from edgeret.runtime.earlier import MOST_EARLIER, Earlier
 from edgeret.runtime.history import History
 from edgeret_export.recipe import Recipe
-from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.runtime import load_reference, request_of
 
 
@@ -50,8 +49,8 @@ def test_a_first_turn_decides_as_a_task_does(runtime: Runtime) -> None:
 
 
 def test_every_turn_is_encoded_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    used, texts = attrgetter("_vectors")(OnnxEncoder), []
-    monkeypatch.setattr(OnnxEncoder, "_vectors", lambda self, ids: texts.append(len(ids)) or used(self, ids))
+    used, texts = OnnxGraphs.run, list[int]()
+    monkeypatch.setattr(OnnxGraphs, "run", lambda self, ids, *a: (texts.extend(map(len, ids)), used(self, ids, *a))[1])
     conversation = talked(runtime)
     for _ in range(3):
         conversation.task.next()

@@ -40,12 +40,11 @@ def test_an_output_is_taken_once() -> None:
     assert read(MESSAGE, QUERY, calls).get("text") != "$out_1"
 
 
-def test_one_parameter_takes_one_and_what_is_required_goes_first() -> None:
-    both = tool("keep_entry", "Keeps an entry.", ["text"], title=TEXT, text=TEXT)
+def test_one_parameter_takes_one_and_what_may_be_left_out_takes_none() -> None:
     calls = [Call("read_note", {"note": "garden"}), Call("read_note", {"note": "shed"})]
-    given = read(both, "keep that", calls)
-    assert given.get("text") == "$out_2"
-    assert given.get("title") != "$out_1"
+    for needed, given in ((["text"], {"text": "$out_2"}), (["body", "text"], {"body": "$out_2"}), ([], {})):
+        entry = tool("keep_entry", "Keeps an entry.", needed, body=TEXT, text=TEXT)
+        assert {name: one for name, one in read(entry, "keep that", calls).items() if one.startswith("$")} == given
 
 
 def test_what_was_dictated_goes_before_it() -> None:
