@@ -50,7 +50,12 @@ def test_a_first_turn_decides_as_a_task_does(runtime: Runtime) -> None:
 
 def test_every_turn_is_encoded_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     used, texts = OnnxGraphs.run, list[int]()
-    monkeypatch.setattr(OnnxGraphs, "run", lambda self, ids, *a: (texts.extend(map(len, ids)), used(self, ids, *a))[1])
+
+    def counted(self: OnnxGraphs, batch: list[Any], outputs: list[str]) -> list[Any]:
+        texts.extend(map(len, batch))
+        return used(self, batch, outputs)
+
+    monkeypatch.setattr(OnnxGraphs, "run", counted)
     conversation = talked(runtime)
     for _ in range(3):
         conversation.task.next()
