@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import make_pieces
-from expressions import FIRST_LIST, FOLDED, MANY, Programs, letter_bytes
+from characters import FOLDED, MANY, letter_bytes
+from expressions import FIRST_LIST, Programs
 
 from edgeret.inputs import language, language_rules, values
 from edgeret_export.reference import opposites

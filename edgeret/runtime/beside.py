@@ -3,6 +3,7 @@ Decides nothing."""
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,6 +55,13 @@ def _encoder(kept: KeptBundle, options: LoadOptions) -> OnnxGraphs | None:
         return None
     variant = choose_variant(manifest, options.target, provider, str(kept.path))
     if read_by_library(manifest, variant, options):
+        if variant is not None:
+            warnings.warn(
+                f"{kept.path}: the graph that suits this CPU ({variant.name}) runs on ONNX Runtime, which is not "
+                "installed; the bundle's own one gives the same and is slower; pip install 'edgeret[cpu]'",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return None
     from edgeret.encoders.load import load_graphs
 

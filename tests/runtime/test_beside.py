@@ -29,6 +29,7 @@ from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.prompts import MASKINGS
 from edgeret.planner.reranker import RerankParameters
+from edgeret.runtime import beside
 from edgeret.runtime.beside import read_by_library
 from edgeret.runtime.options import LoadOptions
 from edgeret_export.reference.runtime import components_of, runtime_of
@@ -267,3 +268,6 @@ def test_another_familys_graph_waits_for_onnx_runtime_unless_the_own_one_serves(
     assert read_by_library(manifest, other, LoadOptions())
     for asked in (LoadOptions(target="cpu-7bit"), LoadOptions(static_tokens=16), LoadOptions(providers="cuda")):
         assert not read_by_library(manifest, other, asked)
+    monkeypatch.setattr(beside, "choose_variant", lambda *_: other)
+    with pytest.warns(RuntimeWarning, match=r"\(cpu-7bit\) runs on ONNX Runtime, which is not installed"):
+        assert edgeret.load(real, profile="full").encoder.engine != "onnxruntime"
