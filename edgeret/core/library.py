@@ -191,6 +191,7 @@ NEXT_OPTIONS = Struct("@NiddiPNP")
 
 _TAKES: dict[str, tuple[Any, ...]] = {
     "load": (c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p),
+    "list": (c.c_char_p, c.c_size_t, INT, c.c_void_p, c.c_void_p, c.c_void_p),
     "describe": (HANDLE, c.c_void_p, c.c_void_p),
     "with_tools": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "tool_vectors": (HANDLE, c.c_uint32, c.c_void_p, c.c_void_p, c.c_void_p),

@@ -19,8 +19,7 @@ def listed(manifest: bytes, tiny: bool) -> list[str]:
     """Names of the files beside the manifest that a loading reads; `tiny` with the small encoder alone. Raises
     BundleError for what is no manifest, or has no such encoder."""
     room, count, failure = (_Listed * MOST_FILES)(), c.c_size_t(MOST_FILES), Failure()
-    call = c.CFUNCTYPE(c.c_int, c.c_char_p, c.c_size_t, c.c_int32, c.c_void_p, c.c_void_p, c.c_void_p)
-    whole = call(("er_list", the_library().whole))
-    if whole(manifest, len(manifest), int(tiny), room, c.byref(count), c.byref(failure)):
+    call = the_library().whole.er_list
+    if call(manifest, len(manifest), int(tiny), room, c.byref(count), c.byref(failure)):
         raise failed(failure)
     return [str(one.name) for one in room[: count.value]]
