@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
+import warm
 from patience import PATIENCE_S
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
@@ -44,7 +45,7 @@ def command(config: Path, *options: str) -> list[str]:
 @asynccontextmanager
 async def proxied(config: Path, base: Path, *options: str, mode: str = "auto", **more: Any) -> AsyncIterator[Any]:
     """A client of a proxy of these servers; `client.told()` is what the proxy wrote on standard error."""
-    first, *rest = command(config, "--base", str(base), *options)
+    first, *rest = warm.python("-m", "edgeret", "mcp", "--config", str(config), "--base", str(base), *options)
     parameters = StdioServerParameters(command=first, args=rest, env={**os.environ, "OMP_NUM_THREADS": "1"})
     path = config.with_name("stderr")
     with path.open("a") as errors:

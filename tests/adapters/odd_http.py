@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import anyio
@@ -76,6 +77,7 @@ def plain(asked: Asked) -> bytes:
     return reply(202, b"")
 
 
+@cache
 def bomb(megabytes: int, text: bytes = b" ") -> bytes:
     """So many megabytes of nothing, packed."""
     return gzip.compress(text * (megabytes << 20), 9)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from patience import PATIENCE_S
 mcp = pytest.importorskip("mcp", reason="needs the extra mcp")
 
 import mcp_types as types  # noqa: E402
+import warm  # noqa: E402
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated  # noqa: E402
 from test_mcp_http import free_port  # noqa: E402
 from test_mcp_passing import eventually  # noqa: E402
@@ -24,17 +24,23 @@ from test_mcp_sessions import http_entry, listening, running  # noqa: E402
 from test_mcp_whole_protocol import ERAS, Person  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-MODERN = [sys.executable, str(Path(__file__).with_name("modern_mcp.py"))]
+MODERN = str(Path(__file__).with_name("modern_mcp.py"))
+
+
+def stdio_entry() -> dict[str, Any]:
+    """The entry of the server over pipes."""
+    first, *rest = warm.python(MODERN)
+    return {"command": first, "args": rest}
 
 
 @asynccontextmanager
 async def modern(transport: str) -> AsyncIterator[dict[str, Any]]:
     """The entry of the server, which runs where it is connected to."""
     if transport == "stdio":
-        yield {"command": MODERN[0], "args": MODERN[1:]}
+        yield stdio_entry()
         return
     port = free_port()
-    with running([*MODERN, str(port)]):
+    with running(warm.python(MODERN, str(port))):
         await listening(port)
         yield http_entry(port)
 
@@ -108,7 +114,7 @@ def test_its_changes_are_heard(mode: str, transport: str, tiny: Path, tmp_path: 
 
 
 def test_a_client_s_wish_to_read_logs_goes_with_each_call(tiny: Path, tmp_path: Path) -> None:
-    config = write_config(tmp_path, far={"command": MODERN[0], "args": MODERN[1:]})
+    config = write_config(tmp_path, far=stdio_entry())
 
     async def talk() -> None:
         person = Person()

@@ -171,15 +171,20 @@ def events(asked: Asked, *parts: bytes) -> Iterator[bytes]:
     yield from parts
 
 
-BOMB = bomb(100)
 PACKED_EVENTS = EVENTS.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (lambda _: reply(200, BOMB, "application/json", content_encoding="gzip"), "sent a message of more than 32 MiB"),
-        (lambda _: reply(500, BOMB, "application/json", content_encoding="gzip"), "sent a message of more than 32 MiB"),
+        (
+            lambda _: reply(200, bomb(100), "application/json", content_encoding="gzip"),
+            "sent a message of more than 32 MiB",
+        ),
+        (
+            lambda _: reply(500, bomb(100), "application/json", content_encoding="gzip"),
+            "sent a message of more than 32 MiB",
+        ),
         (lambda _: iter([PACKED_EVENTS, bomb(100, b"x")]), "sent a message of more than 32 MiB"),
         (lambda _: reply(200, b"[" * 300_000, "application/json"), "sent a message of more than 250,000 values"),
         (lambda asked: events(asked, b"data: ", *repeat(b"[" * 1000, 400)), "sent a message of more than 250,000"),

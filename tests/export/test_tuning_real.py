@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from edgeret.bundle.reader import open_bundle
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret_export.build import build_bundle
 from edgeret_export.checkpoints import last_checkpoint
-from edgeret_export.encoders import trainer
 from edgeret_export.encoders import tune as tuning
 from edgeret_export.encoders.adapter import ADAPTER, CARD, load_merged, merged_folder, with_adapter
 from edgeret_export.encoders.export import export_encoder
@@ -182,6 +180,11 @@ def test_a_tuning_goes_on_from_an_adapter_with_a_level_and_after_an_interruption
     options = replace(OPTIONS, rank=8, epochs=6, level=0.5)
     begun = tuned[0]
     assert tuning.plan_of(card, [more], [], options, begun) != tuning.plan_of(card, [more], [], options)
+    # It imports for five seconds, in every process that collects these tests.
+    import torch
+
+    from edgeret_export.encoders import trainer
+
     place = trainer.kept
 
     def interrupted(work: Path, step: int) -> Path:

@@ -76,6 +76,11 @@ def ask(
     return found[0]
 
 
+def packed(visit: Visit) -> None:
+    """A script that packs its reply, which takes a second."""
+    whole(gzip.compress(b" " * (1 << 27)), headers="Content-Encoding: gzip\r\n")(visit)
+
+
 OK = "HTTP/1.1 200 OK\r\n"
 SINS: dict[str, tuple[Script, str]] = {
     "says nothing": (lambda visit: visit.ended.wait() and None, "no answer within 0."),
@@ -90,7 +95,7 @@ SINS: dict[str, tuple[Script, str]] = {
     "has headers without end": (endless(OK, b"X-Y: " + b"z" * 1000 + b"\r\n"), "broke off"),
     "speaks another protocol": (lambda visit: visit.send(b"SSH-2.0-OpenSSH_9.6\r\n"), "broke off"),
     "lies about its length": (whole(b"", headers="Content-Length: -1\r\n"), "broke off"),
-    "packs a gigabyte": (whole(gzip.compress(b" " * (1 << 27)), headers="Content-Encoding: gzip\r\n"), "no JSON"),
+    "packs a gigabyte": (packed, "no JSON"),
     "says no JSON": (whole(b"<html>It works!</html>"), "the server's reply is no JSON"),
     "says nothing of content": (whole(b"", "204 No Content"), "no JSON"),
     "says what is no text": (whole(b"\xff\xfe\xfa" * 9), "no JSON"),
