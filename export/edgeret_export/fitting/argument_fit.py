@@ -15,7 +15,8 @@ from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import Tool, references
 from edgeret_export.fitting.argument_cases import Case, cases
-from edgeret_export.fitting.argument_pool import Judged, fit_traits, fit_tuned, judge, rows_of, steps_of, summed
+from edgeret_export.fitting.argument_pool import Judged, Step, fit_traits, fit_tuned, judge, rows_of, steps_of, summed
+from edgeret_export.fitting.argument_unsaid import unsaid
 from edgeret_export.reference.arguments.reader import ArgumentReader, texts_of, wanted_of
 from edgeret_export.reference.arguments.role import Counts, StoredArguments
 from edgeret_export.reference.encoders.base import Encoder
@@ -215,26 +216,36 @@ def tune(
     say(f"arguments: tuning the head on {len(order)} demonstrations")
     is_small = len(order) < SMALL
     kept = HALF if is_small else KEPT
-    trials, rows = [], []
+    trials, silent, rows = [], [], []
+    hushed = random.Random(seed)
     for held, rest in _folds(order):
         own = _cases_of(tools, rest, reading)
         if not own:
             return bare
+        own += _cases_without(tools, unsaid(tools, rest, hushed), reading)
         passes = max(PASSES[0], min(PASSES[1], VISITS // len(own)))
         tuned = _tuned(own, reading.texts, passes, seed, begin, kept)
         steps, counted = steps_of(tools, [(one.query, one.calls) for one in held]), counts_of(tools, rest)
+        asked = unsaid(tools, held, hushed)
         if not is_small:
-            rows += rows_of(steps, tools, reader_of(tuned, reading, {**pool, TUNED: 1.0}, traits, counted), None)
+            found = rows_of(
+                [*steps, *asked], tools, reader_of(tuned, reading, {**pool, TUNED: 1.0}, traits, counted), None
+            )
+            hushed.shuffle(found)  # both kinds in each part of them
+            rows += found
         trials.append((tuned, steps, counted))
+        silent.append((tuned, asked, counted))
     joined = pool if is_small else fit_tuned(rows, pool) | {TUNED: 1.0}
     before = summed(judge(steps, tools, reader_of(begin, reading, pool, traits, of)) for _, steps, of in trials)
     after = summed(judge(steps, tools, reader_of(one, reading, joined, traits, of)) for one, steps, of in trials)
-    sure = fit_traits(after.values, traits)
+    guessed = summed(judge(steps, tools, reader_of(one, reading, joined, traits, of)) for one, steps, of in silent)
+    sure = fit_traits([*after.values, *guessed.values], traits)
     report = {**bare.report, **_told(before, after, sure)}
     if (after.calls, after.f1) <= (before.calls, before.f1):
         return bare._replace(report={**report, "kept": False})
     if len(plans) <= WHOLE:
-        tuned = _tuned(_cases_of(tools, order, reading), reading.texts, passes, seed, begin, kept)
+        whole = _cases_of(tools, order, reading) + _cases_without(tools, unsaid(tools, order, hushed), reading)
+        tuned = _tuned(whole, reading.texts, passes, seed, begin, kept)
     return Tuned(tuned, joined, sure, counts, {**report, "kept": True, "passes": passes})
 
 
@@ -252,6 +263,11 @@ def _cases_of(tools: Mapping[str, Tool], plans: Iterable[Demonstration], reading
     found = [case for plan in plans for case in cases(tools, plan.query, plan.calls, reading.encode_query)]
     reading.encode_tools([text for one in found for text in one.texts])
     return found
+
+
+def _cases_without(tools: Mapping[str, Tool], steps: Iterable[Step], reading: Reading) -> list[Case]:
+    """The cases of calls that miss something that was said; not of those before them."""
+    return [list(cases(tools, query, (*before, call), reading.encode_query))[-1] for _, query, before, call in steps]
 
 
 SURE = 0.9
