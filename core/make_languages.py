@@ -278,7 +278,7 @@ def set_tables(programs: Programs) -> str:
             shared(array("uint32_t", "er_pattern_ranges", ranges)),
             "const uint32_t er_pattern_halves[][4] = {",
             "\n".join(bits(each, 4) + "," for each in halves) + "\n};\n",
-            "const uint8_t er_pattern_firsts[][2] = {",
+            "const uint16_t er_pattern_firsts[][2] = {",
             "\n".join(f"{{{halves.index(low)},{halves.index(high)}}}," for low, high in firsts) + "\n};\n",
         )
     )

@@ -11,7 +11,7 @@ from decimal import Decimal
 from expressions import FIRST_LIST, Programs
 
 from edgeret.inputs import measures, numerals, values, words
-from edgeret_export.reference.inputs import chunks, dates, glosses, units, value_forms
+from edgeret_export.reference.inputs import amounts, chunks, dates, glosses, units
 
 GLUED = "glued"  # what may stand right behind a number, as a list of words beside those of values
 LANGUAGES = ("en", "de", "fr", "es", "zh")
@@ -51,7 +51,7 @@ LISTS: Mapping[str, Iterable[str]] = {
     "IDLE_CAPITAL": ("may", "us"),
     "ME": ("me", "us"),
     "OTHER": ("rather", "other"),
-    "IDLE": value_forms._IDLE,
+    "IDLE": amounts._IDLE,
 }
 EXPRESSIONS = (
     ("NOT_VALUES", chunks._NOT_VALUES),
@@ -65,7 +65,7 @@ EXPRESSIONS = (
 WHOLE = (
     *(("ISO", dates._ISO), ("SLASHED", dates._SLASHED), ("DOTTED", dates._DOTTED), ("MONTH_DAY", dates._MONTH_DAY)),
     *(("DAY_MONTH", dates._DAY_MONTH), ("ORDINAL", dates._ORDINAL), ("AHEAD", dates._AHEAD), ("OF_DAY", dates._OF_DAY)),
-    *(("CLOCK", dates._CLOCK), ("SUBJECT", chunks._SUBJECT)),
+    *(("BEHIND", dates._BEHIND), ("SPOKEN", dates._SPOKEN), ("CLOCK", dates._CLOCK), ("SUBJECT", chunks._SUBJECT)),
 )  # matched as a whole
 
 

@@ -115,6 +115,8 @@ static bool put_number(int64_t number, er_day *found)
 static int64_t number_of_now(const er_now *now) { return number_of_day(now->year, now->month, now->day); }
 static int64_t number_of_found(const er_day *day) { return number_of_day(day->year, day->month, day->day); }
 
+bool er_day_ahead(const er_now *now, int days, er_day *found) { return put_number(number_of_now(now) + days, found); }
+
 /* A day of a year that is told, or the next one from now on, or the last one. */
 static bool in_year(int month, int day, int year, const er_now *now, bool past, er_day *found)
 {
@@ -163,6 +165,13 @@ static int spelt(er_text word)
 
 static bool is_digits(er_text text) { return text.length && text.at[0] >= '0' && text.at[0] <= '9'; }
 
+/* A number in digits or in a word, 0 for none. */
+static int count_in(const said *s, uint32_t group)
+{
+    const er_text word = part_of(s, group);
+    return is_digits(word) ? number_of(s, group) : er_is(word, "a") || er_is(word, "an") ? 1 : spelt(word);
+}
+
 /* The day that is named from today. */
 static bool from_today(said *s, const er_now *now, bool past, er_day *found)
 {
@@ -178,11 +187,12 @@ static bool from_today(said *s, const er_now *now, bool past, er_day *found)
         return put_number(today + (!ahead && !begins(s->text, "this") ? WEEK : ahead), found);
     }
     if (is_whole(s, ER_P_ORDINAL)) return nth(number_of(s, 0), now, past, found);
-    if (!is_whole(s, ER_P_AHEAD)) return false;
-    const er_text word = part_of(s, 0);
-    const int count = is_digits(word) ? number_of(s, 0) : er_is(word, "a") || er_is(word, "an") ? 1 : spelt(word);
-    if (!count && !is_digits(word)) return false;
-    return put_number(today + (int64_t)count * (er_is(part_of(s, 1), "week") ? WEEK : 1), found);
+    const bool behind = is_whole(s, ER_P_BEHIND);
+    if (!behind && !is_whole(s, ER_P_AHEAD)) return false;
+    const int count = count_in(s, 0);
+    if (!count && !is_digits(part_of(s, 0))) return false;
+    const bool later = behind && er_is(part_of(s, 2), "tomorrow");
+    return put_number(today + (int64_t)count * (er_is(part_of(s, 1), "week") ? WEEK : 1) + later, found);
 }
 
 bool er_day_of(er_arena *arena, er_text given, const er_now *now, bool past, er_day *day)
@@ -213,48 +223,105 @@ bool er_day_of(er_arena *arena, er_text given, const er_now *now, bool past, er_
     return now && from_today(&s, now, past, day);
 }
 
-bool er_time_of(er_arena *arena, er_text given, er_time *time)
+er_half er_half_of(er_arena *arena, er_text day)
 {
     er_text text;
-    said s;
-    er_matcher_of(arena, &s.matcher);
-    if (!er_lower_text(arena, given, &text) || !spaced(&s, behind(bare(text, " ,"), "at "))) return false;
-    if (is_whole(&s, ER_P_OF_DAY)) {
-        /* "nine in the morning" is "nine am"; "at nine" is in the morning or in the evening, so it names no time. */
-        const er_text hour = part_of(&s, 0), part = part_of(&s, 1);
-        if (er_is(part, "at night") || hour.length != (size_t)(s.matcher.kept[1] - s.matcher.kept[0])) return false;
-        memcpy(s.at + hour.length, ends(part, "morning") ? " am" : " pm", 3);
-        s.text = (er_text){s.at, hour.length + 3};
-        look_at(&s);
-    }
+    if (!er_lower_text(arena, day, &text)) return ER_NO_HALF;
+    while (text.length && strchr(" .,", text.at[text.length - 1])) text.length--;
+    size_t at = text.length;
+    while (at && text.at[at - 1] != ' ') at--;
+    text = er_cut(text, at, text.length);
+    if (er_is(text, "night") || er_is(text, "tonight")) return ER_NIGHT;
+    return er_is(text, "morning") ? ER_MORNING : er_is(text, "afternoon") || er_is(text, "evening") ? ER_AFTERNOON : ER_NO_HALF;
+}
+
+static bool has_minutes(er_text text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        if (begins(er_cut(text, i, text.length), " minute")) return true;
+    return false;
+}
+
+/* "Quarter to nine pm": of twelve hours, so none without its half of the day. */
+static bool spoken(const said *s, er_time *time)
+{
+    static const struct { const char *word; int minutes; } known[] = {{"five", 5}, {"ten", 10}, {"quarter", 15}, {"twenty", 20}, {"half", 30}};
+    const er_text word = part_of(s, 0), half = part_of(s, 3);
+    int minute = is_digits(word) ? number_of(s, 0) : 0;
+    const int hour = count_in(s, 2);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (er_is(word, known[i].word)) minute = known[i].minutes;
+    /* "ten to twelve pm": from ten on */
+    const bool bare = er_is(part_of(s, 1), "to") && !er_is(word, "quarter") && !has_minutes(s->text);
+    if (!half.length || bare || hour < 1 || hour > 12 || minute < 1 || minute > 30) return false;
+    const int at = (60 * hour + (er_is(part_of(s, 1), "past") ? minute : 720 - minute)) % 720 + (half.at[0] == 'p' ? 720 : 0);
+    *time = (er_time){(uint8_t)(at / 60), (uint8_t)(at % 60), 0};
+    return true;
+}
+
+/* What `s` names, in lower case and without "at". */
+static bool clock_of(said *s, er_time *time)
+{
     *time = (er_time){12, 0, 0};
-    if (er_is(s.text, "noon") || er_is(s.text, "midday")) return true;
-    if (er_is(s.text, "midnight")) return *time = (er_time){0, 0, 0}, true;
-    const char *space = memchr(s.text.at, ' ', s.text.length);
-    er_text first = er_cut(s.text, 0, space ? (size_t)(space - s.text.at) : s.text.length);
+    if (er_is(s->text, "noon") || er_is(s->text, "midday")) return true;
+    if (er_is(s->text, "midnight")) return *time = (er_time){0, 0, 0}, true;
+    if (is_whole(s, ER_P_SPOKEN)) return spoken(s, time);
+    const char *space = memchr(s->text.at, ' ', s->text.length);
+    er_text first = er_cut(s->text, 0, space ? (size_t)(space - s->text.at) : s->text.length);
     if (ends(first, "am")) first.length -= 2;
     if (ends(first, "pm")) first.length -= 2;
     const int hour_said = spelt(first);
     if (hour_said) {
         char digits[3] = {(char)(hour_said > 9 ? '1' : '0' + hour_said), (char)('0' + hour_said % 10), 0};
         const size_t n = hour_said > 9 ? 2 : 1;
-        memmove(s.at + n, s.at + first.length, s.text.length - first.length);
-        memcpy(s.at, digits, n);
-        s.text.length = s.text.length - first.length + n;
-        look_at(&s);
+        memmove(s->at + n, s->at + first.length, s->text.length - first.length);
+        memcpy(s->at, digits, n);
+        s->text.length = s->text.length - first.length + n;
+        look_at(s);
     }
-    if (!is_whole(&s, ER_P_CLOCK)) return false;
-    const er_text half = part_of(&s, 3);
-    if (!half.length != !part_of(&s, 4).length) return false;
-    const bool has_minute = number_of(&s, 1) >= 0;
-    int hour = number_of(&s, 0);
-    const int minute = has_minute ? number_of(&s, 1) : 0, second = number_of(&s, 2) >= 0 ? number_of(&s, 2) : 0;
+    if (!is_whole(s, ER_P_CLOCK)) return false;
+    const er_text half = part_of(s, 3);
+    if (!half.length != !part_of(s, 4).length) return false;
+    const bool has_minute = number_of(s, 1) >= 0;
+    int hour = number_of(s, 0);
+    const int minute = has_minute ? number_of(s, 1) : 0, second = number_of(s, 2) >= 0 ? number_of(s, 2) : 0;
     if (half.length) {
         if (hour < 1 || hour > 12) return false;
         hour = hour % 12 + (half.at[0] == 'p' ? 12 : 0);
-    } else if (!has_minute && !ends(s.text, "uhr") && !ends(s.text, "h")) {
+    } else if (!has_minute && !ends(s->text, "uhr") && !ends(s->text, "h")) {
         return false;
     }
     *time = (er_time){(uint8_t)hour, (uint8_t)minute, (uint8_t)second};
     return hour < 24 && minute < 60 && second < 60;
+}
+
+static const char *const o_clock[] = {" o'clock", " o\xe2\x80\x99" "clock"};
+
+bool er_time_of(er_arena *arena, er_text given, er_half half, er_time *time)
+{
+    enum { EVENING = 17 };
+    er_text text;
+    said s;
+    er_matcher_of(arena, &s.matcher);
+    if (!er_lower_text(arena, given, &text) || !spaced(&s, behind(bare(text, " ,"), "at "))) return false;
+    /* "nine in the morning" is "nine am"; "at nine" is in the morning or in the evening, so it names no time alone. */
+    const bool told = is_whole(&s, ER_P_OF_DAY);
+    if (told) {
+        half = er_half_of(arena, part_of(&s, 1));
+        s.text = part_of(&s, 0); /* from the first on */
+        look_at(&s);
+    }
+    if (half != ER_NO_HALF) {
+        said of = s;
+        of.text.at = of.at;
+        for (size_t i = 0; i < sizeof o_clock / sizeof *o_clock; i++)
+            if (ends(of.text, o_clock[i])) of.text.length -= strlen(o_clock[i]);
+        memcpy(of.at + of.text.length, half == ER_MORNING ? " am" : " pm", 3);
+        of.text.length += 3;
+        look_at(&of);
+        const bool found = clock_of(&of, time);
+        if (found && half == ER_NIGHT) return time->hour >= EVENING; /* one at night is not in the afternoon */
+        if (found || told) return found;
+    }
+    return clock_of(&s, time);
 }

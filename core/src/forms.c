@@ -2,6 +2,7 @@
    and of which words are meant. */
 
 #include "arguments.h"
+#include "pieces_parts.h"
 #include "regex.h"
 #include "unicode.h"
 #include "words.h"
@@ -80,6 +81,30 @@ static er_text words_of(const er_reading *of, er_piece_kind kind)
     return er_said_words(of, match->first, match->last);
 }
 
+/* "In 20 minutes" and "two hours from now", with a clock. */
+static bool later_of(er_arena *arena, er_text said, const er_now *now, er_day *day, er_time *time)
+{
+    enum { MOST = 31 * 86400 };
+    er_amount amount;
+    er_text text;
+    if (!now || !er_lower_text(arena, said, &text)) return false;
+    if (text.length > 3 && !memcmp(text.at, "in ", 3)) text = er_cut(text, 3, text.length);
+    else if (text.length > 9 && !memcmp(text.at + text.length - 9, " from now", 9)) text = er_cut(text, 0, text.length - 9);
+    else return false;
+    if (!er_amount_of(arena, text, &amount) || amount.dimension != ER_SECONDS) return false;
+    for (; amount.scale; amount.scale--) amount.mantissa /= 10;
+    if (amount.mantissa < 0 || amount.mantissa > MOST) return false;
+    const int64_t at = (now->hour * 60 + now->minute) * 60 + now->second + amount.mantissa;
+    *time = (er_time){(uint8_t)(at / 3600 % 24), (uint8_t)(at / 60 % 60), (uint8_t)(at % 60)};
+    return er_day_ahead(now, (int)(at / 86400), day);
+}
+
+static bool clock_of(er_arena *arena, er_text said, const er_now *now, er_time *time)
+{
+    er_day unused;
+    return later_of(arena, said, now, &unused, time) || er_time_of(arena, said, ER_NO_HALF, time);
+}
+
 static bool moment_of(er_arena *arena, er_text said, const er_now *now, bool past, er_text *found)
 {
     er_reading reading;
@@ -87,14 +112,14 @@ static bool moment_of(er_arena *arena, er_text said, const er_now *now, bool pas
     er_time time;
     char room[64], zone[16] = "";
     if (er_has_format(arena, "date-time", said)) return *found = said, true;
-    if (!read_when(arena, said, &reading) || count_of(&reading, ER_PIECE_TIME) != 1 || count_of(&reading, ER_PIECE_DATE) > 1 ||
-        !er_time_of(arena, words_of(&reading, ER_PIECE_TIME), &time))
-        return false;
-    if (count_of(&reading, ER_PIECE_DATE)) {
-        if (!er_day_of(arena, words_of(&reading, ER_PIECE_DATE), now, past, &day)) return false;
-    } else {
-        if (!now) return false;
-        day = (er_day){now->year, now->month, now->day};
+    if (!read_when(arena, said, &reading) || count_of(&reading, ER_PIECE_TIME) != 1 || count_of(&reading, ER_PIECE_DATE) > 1) return false;
+    const bool dated = count_of(&reading, ER_PIECE_DATE);
+    const er_text clock = words_of(&reading, ER_PIECE_TIME), on = dated ? words_of(&reading, ER_PIECE_DATE) : (er_text){"", 0};
+    if (dated || !later_of(arena, clock, now, &day, &time)) {
+        if (!er_time_of(arena, clock, er_half_of(arena, on), &time)) return false;
+        if (dated && !er_day_of(arena, on, now, past, &day)) return false;
+        if (!dated && !now) return false;
+        if (!dated) day = (er_day){now->year, now->month, now->day};
     }
     if (now && now->zoned) snprintf(zone, sizeof zone, "%c%02d:%02d", now->zone < 0 ? '-' : '+', (now->zone < 0 ? -now->zone : now->zone) / 60 % 100, (now->zone < 0 ? -now->zone : now->zone) % 60);
     snprintf(room, sizeof room, "%04d-%02d-%02dT%02d:%02d:%02d%s", day.year, day.month, day.day, time.hour, time.minute, time.second, zone);
@@ -123,7 +148,7 @@ static bool iso(er_arena *arena, er_text said, er_text format, const er_now *now
     er_day day;
     er_time time;
     if (er_is(format, "time")) {
-        if (!er_time_of(arena, said, &time)) return false;
+        if (!clock_of(arena, said, now, &time)) return false;
         snprintf(room, sizeof room, "%02d:%02d:%02d", time.hour, time.minute, time.second);
         return made_text(arena, room, found);
     }
@@ -140,7 +165,7 @@ static bool as_named(er_arena *arena, er_text said, er_text form, const er_now *
     er_day day;
     er_time time;
     if (form.at[0] == 'H') {
-        if (!er_time_of(arena, said, &time)) return false;
+        if (!clock_of(arena, said, now, &time)) return false;
         snprintf(room, sizeof room, form.length > 5 ? "%02d:%02d:%02d" : "%02d:%02d", time.hour, time.minute, time.second);
         return made_text(arena, room, found);
     }

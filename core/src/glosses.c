@@ -207,7 +207,7 @@ static bool clock_of(phrase *p, char *room, size_t size)
         return true;
     }
     const er_text unit = er_pooled(p->glossary->hour);
-    if (half && h <= 12 && !er_is(unit, "o'clock")) snprintf(room, size, "half past %d", h);
+    if (has(p, ER_GROUP_TO) && h <= 12) snprintf(room, size, "half past %d", h);
     else if (to_minute || h > 12) snprintf(room, size, "%d:%02d", h, m);
     else snprintf(room, size, "%d %s", h, unit.at);
     return !((to_minute || h > 12) && h >= 24);

@@ -323,7 +323,9 @@ static bool add_names(er_reader *r)
 
 static bool add_moment(er_reader *r, er_match a, er_match b)
 {
-    if (b.first < a.last || b.first - a.last > 1 || (b.first > a.last && !ER_IN(&r->units[a.last], JOINT))) return true;
+    if (b.first < a.last || b.first - a.last > 2) return true;
+    for (uint32_t i = a.last; i < b.first; i++) /* a gloss of two words has none at the second */
+        if (r->units[i].lower.length && !ER_IN(&r->units[i], JOINT)) return true;
     return er_add_match(r, ER_PIECE_MOMENT, a.first, b.last);
 }
 

@@ -49,7 +49,7 @@ typedef struct {
 extern const uint8_t er_pattern_code[];
 extern const er_letters er_pattern_sets[];
 extern const uint32_t er_pattern_ranges[]; /* first and last ones */
-extern const uint8_t er_pattern_firsts[][2]; /* which halves: of ASCII, and of all others */
+extern const uint16_t er_pattern_firsts[][2]; /* which halves: of ASCII, and of all others */
 extern const uint32_t er_pattern_halves[][4];
 
 /* A letter of a program or of a known word, as expressions.py tells it, and on to the next. */

@@ -94,10 +94,15 @@ typedef struct {
     uint8_t hour, minute, second;
 } er_time;
 
+typedef enum { ER_NO_HALF, ER_MORNING, ER_AFTERNOON, ER_NIGHT } er_half;
+
 /* False: none, more than one unit's, or what may be either of two. `now` may be NULL; `past`: it lies behind. */
 bool er_amount_of(er_arena *, er_text said, er_amount *);
 bool er_day_of(er_arena *, er_text said, const er_now *, bool past, er_day *);
-bool er_time_of(er_arena *, er_text said, er_time *);
+bool er_day_ahead(const er_now *, int days, er_day *);
+/* Which half of it the last of some words for a day names, and a time that needs it: "at nine" names none alone. */
+er_half er_half_of(er_arena *, er_text day);
+bool er_time_of(er_arena *, er_text said, er_half, er_time *);
 /* A unit's word: what it measures, and how many of the smallest one it is; ER_NO_UNIT for others. */
 er_dimension er_unit_of(er_text word, er_amount *factor);
 

@@ -78,12 +78,13 @@ int32_t probe_day(const char *text, size_t length, const int32_t *today, int32_t
     return is;
 }
 
-int32_t probe_time(const char *text, size_t length, int32_t found[3])
+/* `day` (may be empty): words for the day, whose half counts. */
+int32_t probe_time(const char *text, size_t length, const char *day, size_t day_length, int32_t found[3])
 {
     er_error error = {0};
     er_arena arena = {.error = &error};
     er_time time = {0};
-    const bool is = er_time_of(&arena, (er_text){text, length}, &time);
+    const bool is = er_time_of(&arena, (er_text){text, length}, er_half_of(&arena, (er_text){day, day_length}), &time);
     found[0] = time.hour, found[1] = time.minute, found[2] = time.second;
     er_give_back(&arena);
     return is;

@@ -61,9 +61,10 @@ class CorePieces:
         is_day = self.library.probe_day(raw, ctypes.c_size_t(len(raw)), today, int(past), found)
         return date(*found) if is_day else None
 
-    def time(self, text: str) -> time | None:
-        raw, found = text.encode(), (ctypes.c_int32 * 3)()
-        return time(*found) if self.library.probe_time(raw, ctypes.c_size_t(len(raw)), found) else None
+    def time(self, text: str, day: str = "") -> time | None:
+        raw, of, found = text.encode(), day.encode(), (ctypes.c_int32 * 3)()
+        sizes = ctypes.c_size_t(len(raw)), ctypes.c_size_t(len(of))
+        return time(*found) if self.library.probe_time(raw, sizes[0], of, sizes[1], found) else None
 
 
 def expected(text: str) -> tuple[list[int], str, list[frozenset[str]]]:

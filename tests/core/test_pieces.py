@@ -16,8 +16,8 @@ from core_pieces import CorePieces, difference
 
 from edgeret.inputs import measures, numerals
 from edgeret_export.reference.inputs import glosses
-from edgeret_export.reference.inputs.dates import day_of, time_of
-from edgeret_export.reference.inputs.value_forms import amount_of
+from edgeret_export.reference.inputs.amounts import amount_of
+from edgeret_export.reference.inputs.dates import day_of, half_of, time_of
 
 ROOT = Path(__file__).parents[2]
 SAID = (
@@ -99,7 +99,10 @@ DAYS = (
     "2026-11-27 2026-02-30 3/14/2026 14/3/2026 3/4/2026 12.3. 12.03.2027 1.12026 march Sept sept. december 5th of 29th "
     "29 feb february 2028 morning evening 5 12 31st . , ٣ 400"
 )
-TIMES = "at am pm a.m. 12:30 7.05 23:59:59 25:00 uhr h o'clock nine nineam noon midnight"
+TIMES = (
+    "at am pm a.m. 12:30 7.05 23:59:59 25:00 uhr h o'clock o’clock nine nineam noon midnight half quarter past to "
+    "twenty minutes twelve tonight from"
+)
 PHRASES = ("day after tomorrow", "in the morning", "at night", "this evening", "feb 29, 2028", "\n")
 WHENS = (*DAYS.split(" "), *TIMES.split(" "), *PHRASES)
 
@@ -219,7 +222,10 @@ def test_days_and_times_are_those_of_python(core: CorePieces) -> None:
         )
         past = chance.random() < 0.3
         assert (said, now, past, core.day(said, now, past)) == (said, now, past, day_of(said, now, past))
-        assert (said, core.time(said)) == (said, time_of(said))
+        day = chance.choice(
+            ("", "tomorrow", "friday morning", "this afternoon", "sunday evening.", "the night", "Tonight")
+        )
+        assert (said, day, core.time(said, day)) == (said, day, time_of(said, half_of(day)))
         days, times = days + (core.day(said, now, past) is not None), times + (core.time(said) is not None)
     assert min(days, times) > 100
 

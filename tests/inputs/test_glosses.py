@@ -26,10 +26,10 @@ from edgeret_export.reference.inputs.units import read
         ("règle un minuteur de vingt-cinq minutes", "set a minuteur of 25 minutes"),
         ("je pèse quatre-vingt-dix-sept kilos", "i pèse 97 kilograms"),
         ("mets le chauffage à soixante et onze degrés", "set the chauffage to 71 degrees"),
-        ("le train demain à 9h30 pour Paris", "the train tomorrow to 9:30 for Paris"),
+        ("le train demain à 9h30 pour Paris", "the train tomorrow at 9:30 for Paris"),
         ("pon un temporizador de cuarenta y cinco minutos", "set a temporizador of 45 minutes"),
         ("hoy peso ciento dos kilos", "today peso 102 kilograms"),
-        ("la cita es a las 7 de la tarde", "the cita is to the 7:00 pm"),
+        ("la cita es a las 7 de la tarde", "the cita is at 7:00 pm"),
         ("el tren del 3 de mayo de 2027", "the tren of 3 may 2027"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -86,11 +86,43 @@ def test_a_format_is_kept_or_the_value_is_missing() -> None:
     moment = {"type": "string", "format": "date-time"}
     assert formed("Friday 9am", "moment", "start", moment, NOW) == "2026-11-27T09:00:00"
     assert formed("Friday at nine", "moment", "start", moment, NOW) is MISSING
+    evening = {"tomorrow evening at seven": "2026-11-27T19:00:00", "tonight at 8:30": "2026-11-26T20:30:00"}
+    for said, value in evening.items():
+        assert formed(said, "moment", "start", moment, NOW) == value
     named = {"type": "string", "description": "First day, DD.MM.YYYY."}
     assert formed("2026-12-24", "date", "from", named) == "24.12.2026"
     plain = {"type": "string", "description": "Day, in the user's words."}
     assert formed("tomorrow", "date", "day", plain, NOW) == "tomorrow"
     assert formed("rm -rf", "chunk", "to", {"type": "string", "format": "email"}) is MISSING
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("half past seven in the morning", "07:30:00"),
+        ("quarter to nine pm", "20:45:00"),
+        ("20 past 6 am", "06:20:00"),
+        ("quarter to one in the afternoon", "12:45:00"),
+        ("nine at night", "21:00:00"),
+        ("one at night", MISSING),
+        ("half past seven", MISSING),
+        ("seven o'clock", MISSING),
+        ("ten minutes to nine pm", "20:50:00"),
+        ("ten to twelve pm", MISSING),
+    ],
+)
+def test_a_time_needs_its_half_of_the_day(said: str, value: Any) -> None:
+    assert formed(said, "time", "at", {"type": "string", "format": "time"}) == value
+
+
+@pytest.mark.parametrize(
+    ("said", "after"),
+    [("in 20 minutes", 20), ("in half an hour", 30), ("an hour and a half from now", 90), ("in 16 hours", 960)],
+)
+def test_what_lies_ahead_is_counted_from_now(said: str, after: int) -> None:
+    moment = {"type": "string", "format": "date-time"}
+    assert formed(said, "time", "at", moment, NOW) == (NOW + timedelta(minutes=after)).isoformat()
+    assert formed(said, "time", "at", moment) is MISSING
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,11 @@ nothing of schemas."""
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, time, timedelta
 
 from edgeret.inputs.parameters import Parameter
-from edgeret_export.reference.inputs.dates import day_of, time_of
+from edgeret_export.reference.inputs.amounts import amount_of
+from edgeret_export.reference.inputs.dates import day_of, half_of, time_of
 from edgeret_export.reference.inputs.units import read
 
 TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-][0-2]\d:[0-5]\d)?")
@@ -17,7 +18,7 @@ DATE_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt ]{TIME.pattern}")
 def moment(said: str, told: str, now: datetime | None, past: bool) -> str | None:
     """A day, a time or both in the form of ISO 8601."""
     if told == "time":
-        clock = time_of(said)
+        clock = _clock(said, now)
         return None if clock is None else clock.isoformat()
     if told == "date":
         day = day_of(said, now, past)
@@ -28,16 +29,40 @@ def moment(said: str, told: str, now: datetime | None, past: bool) -> str | None
         return said
     found = read(said)
     days, clocks = found.matches.get("date", ()), found.matches.get("time", ())
-    clock = time_of(found.words(clocks[0].first, clocks[0].last)) if len(clocks) == 1 else None
-    if clock is None or len(days) > 1:
+    if len(clocks) != 1 or len(days) > 1:
         return None
-    day = day_of(found.words(days[0].first, days[0].last), now, past) if days else (now.date() if now else None)
-    if day is None or (now is None and not days):
+    clocked = found.words(clocks[0].first, clocks[0].last)
+    on = found.words(days[0].first, days[0].last) if days else ""
+    if not on and (later := _later(clocked, now)) is not None:
+        day, clock = later.date(), later.time()
+    else:
+        clock = time_of(clocked, half_of(on))
+        day = day_of(on, now, past) if on else (now.date() if now else None)
+    if clock is None or day is None:
         return None
     zone = now.strftime("%z") if now is not None else ""
     return f"{day.isoformat()}T{clock.isoformat()}" + (f"{zone[:3]}:{zone[3:5]}" if zone else "")
 
 
+def _later(said: str, now: datetime | None) -> datetime | None:
+    """ "In 20 minutes" and "two hours from now", with a clock."""
+    text = said.lower()
+    told = text.removeprefix("in ") if text.startswith("in ") else text.removesuffix(" from now")
+    amount = amount_of(told) if told != text and now is not None else None
+    if now is None or amount is None or amount[1] != "s" or not 0 <= int(amount[0]) <= _MOST_LATER:
+        return None
+    try:
+        return now.replace(microsecond=0, tzinfo=None) + timedelta(seconds=int(amount[0]))
+    except OverflowError:
+        return None
+
+
+def _clock(said: str, now: datetime | None) -> time | None:
+    later = _later(said, now)
+    return time_of(said) if later is None else later.time()
+
+
+_MOST_LATER = 31 * 86400
 _NAMED = re.compile(
     r"YYYY[-/]MM[-/]DD(?:[T ]HH:MM(?::SS)?)?|MM[-/]DD[-/]YYYY|DD[-/.]MM[-/.]YYYY|HH:MM(?::SS)?", re.IGNORECASE
 )
@@ -62,7 +87,7 @@ def shown_form(parameter: Parameter) -> str | None:
 def as_named(said: str, named: str, now: datetime | None, past: bool) -> str | None:
     """What some words say of a day or a time, in a form as `named_form` gives it; None for nothing of that kind."""
     if named.startswith("HH"):
-        clock = time_of(said)
+        clock = _clock(said, now)
         return None if clock is None else clock.strftime("%H:%M:%S" if named.endswith("SS") else "%H:%M")
     if "HH" in named:
         found = moment(said, "date-time", now, past)

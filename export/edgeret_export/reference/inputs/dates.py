@@ -20,10 +20,15 @@ _MONTH_DAY = re.compile(r"([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4})
 _DAY_MONTH = re.compile(r"(\d{1,2})(?:st|nd|rd|th|\.)?(?: of)? ([a-z]{3,9})\.?(?: (\d{4}))?")
 _ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th)")
 _AHEAD = re.compile(r"in (\d{1,3}|an?|[a-z]+) (day|week)s?")
+_BEHIND = re.compile(r"(\d{1,3}|an?|[a-z]+) (day|week)s? from (today|now|tomorrow)")
 _OF_DAY = re.compile(
-    r"(\w+(?:[:.]\d\d)?)(?: o['’]clock)? "
+    r"((?:[a-z0-9]+(?: minutes?)? (?:past|to) )?\w+(?:[:.]\d\d)?)(?: o['’]clock)? "
     r"(in the (?:morning|afternoon|evening)|at night|tonight|this (?:morning|afternoon|evening))"
 )
+_SPOKEN = re.compile(r"([a-z]+|\d{1,2})(?: minutes?)? (past|to) (\d{1,2}|[a-z]+)(?: ([ap])\.?m\.?)?")
+_O_CLOCK = re.compile(" o['’]clock$")
+_EVENING = 17
+_MINUTES = {"five": 5, "ten": 10, "quarter": 15, "twenty": 20, "half": 30}
 _CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d\d)(?::(\d\d))?)?\s?([ap])?\.?(m)?\.?(?: ?uhr| ?h)?")
 
 
@@ -59,9 +64,10 @@ def _from(text: str, today: date, past: bool) -> date | None:
         return today + timedelta(ahead or 7) if ahead or not text.startswith("this") else today
     if match := _ORDINAL.fullmatch(text):
         return _nth(int(match[1]), today, past)
-    if match := _AHEAD.fullmatch(text):
+    if match := _AHEAD.fullmatch(text) or _BEHIND.fullmatch(text):
         count = _count(match[1])
-        return None if count is None else today + timedelta(count * (7 if match[2] == "week" else 1))
+        later = match.re is _BEHIND and match[3] == "tomorrow"
+        return None if count is None else today + timedelta(count * (7 if match[2] == "week" else 1) + later)
     return None
 
 
@@ -109,16 +115,24 @@ def _day(year: int, month: int, day: int) -> date | None:
         return None
 
 
-def time_of(said: str) -> time | None:
-    """The time of a day that some words name. "at nine" is in the morning or in the evening, so it names none."""
+def time_of(said: str, half: str = "") -> time | None:
+    """The time of a day that some words name. "at nine" is in the morning or in the evening, so it names none where
+    nobody knows the `half` of the day, as `half_of` names it: "19:30" and "noon" need none."""
     text = " ".join(said.lower().strip(" ,").removeprefix("at ").split())
     if match := _OF_DAY.fullmatch(text):
-        half = "am" if match[2].endswith("morning") else "pm"
-        return None if match[2] == "at night" else time_of(f"{match[1]} {half}")
+        text, half = match[1], half_of(match[2])
+    if half:
+        known = time_of(f"{_O_CLOCK.sub('', text)} {'am' if half == 'am' else 'pm'}")
+        if known is not None and half == "night":
+            return known if known.hour >= _EVENING else None  # one at night is not in the afternoon
+        if known is not None or match:
+            return known
     if text in ("noon", "midday"):
         return time(12)
     if text == "midnight":
         return time(0)
+    if match := _SPOKEN.fullmatch(text):
+        return _spoken(match)
     first = text.partition(" ")[0]
     spoken = next((word for word in _NUMBERS if first.removesuffix("am").removesuffix("pm") == word), None)
     if spoken:
@@ -134,3 +148,22 @@ def time_of(said: str) -> time | None:
     elif match[2] is None and not text.endswith(("uhr", "h")):
         return None
     return time(hour, minute, second) if hour < 24 and minute < 60 and second < 60 else None
+
+
+def _spoken(match: re.Match[str]) -> time | None:
+    """ "Quarter to nine pm": of twelve hours, so none without its half of the day."""
+    minute = int(match[1]) if match[1].isdecimal() else _MINUTES.get(match[1], 0)
+    hour = int(match[3]) if match[3].isdecimal() else _count(match[3])
+    bare = match[2] == "to" and match[1] != "quarter" and " minute" not in match[0]  # "ten to twelve pm": from ten on
+    if match[4] is None or bare or hour is None or not 1 <= hour <= 12 or not 1 <= minute <= 30:
+        return None
+    at = (60 * hour + (minute if match[2] == "past" else -minute)) % 720 + 720 * (match[4] == "p")
+    return time(at // 60, at % 60)
+
+
+def half_of(day: str) -> str:
+    """Which half of it the last of some words for a day names: "am", "pm", "night", "" for none."""
+    last = day.lower().rstrip(" .,").rpartition(" ")[2]
+    if last in ("night", "tonight"):
+        return "night"
+    return "am" if last == "morning" else "pm" if last in ("afternoon", "evening") else ""

@@ -184,7 +184,7 @@ def _clock(known: Glossary, groups: Mapping[str, str | None]) -> str | None:
         if hour == 12 and half_day == "pm" and _NOON.search(part.lower()) is None:
             return None
         return f"{hour}:{minute or 0:02} {half_day}" if 0 < hour <= 12 else f"{hour}:{minute or 0:02}"
-    if half and hour <= 12 and known.hour != "o'clock":
+    if groups.get("to") is not None and hour <= 12:
         return f"half past {hour}"
     if minute is not None or hour > 12:
         return f"{hour}:{minute or 0:02}" if hour < 24 else None

@@ -228,6 +228,7 @@ def _days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequen
     month = rf"(?:{MONTH})(?:[a-zä]+|\.(?= ))?"
     part = r"(?: (?:morning|noon|afternoon|evening|night))?"
     hour = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})"
+    few = r"(?:\d+|an?|one|two|three|four|five|six|ten|fifteen|twenty|thirty|forty)"
     which = r"next|last|this|coming|first|second|third|nächsten?|letzten?|diesen?"
     period = r"week|month|year|quarter|term|spring|summer|autumn|winter|woche|monat|jahr"
     days = (
@@ -237,14 +238,21 @@ def _days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequen
         rf"(?:(?:{which}) ){{1,2}}(?:{date}|{period})(?!\w){part}(?:(?: of)? {month}(?!\w))?",
         rf"(?:the )?day after tomorrow|\d{{1,2}}(?:st|nd|rd|th)|(?:{date}){part}",
         rf"in (?:\d+|{count}) (?:days?|weeks?|months?|tagen?|wochen?)",
+        rf"{few} (?:days?|weeks?) from (?:today|now|tomorrow)",
         "今天|明天|后天|昨天|星期[一二三四五六日天]|周[一二三四五六日末]",
     )
     of_day = r"in the (?:morning|afternoon|evening)|at night|tonight|this (?:morning|afternoon|evening)"
+    # "2 to 5" and "ten to twelve" are from one hour to another.
+    minutes = (
+        r"(?:(?:half|quarter|five|ten|twenty|\d{1,2}) past|(?:(?:five|ten|twenty|\d{1,2}) minutes|quarter) (?:past|to))"
+    )
+    length = rf"(?:{few} (?:minutes?|mins?|hours?|hrs?)(?: and a half)?|half an hour)"
     clock = (
-        rf"{hour}(?:[:.]\d\d)?(?: o['’]clock)? (?:{of_day})",
+        rf"(?:{minutes} )?{hour}(?:[:.]\d\d)?(?: o['’]clock)? (?:{of_day})",
+        rf"in {length}(?! long)|{length} from now",
         r"\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[ap]\.?m\b\.?| ?(?:uhr|h)\b)?",
         rf"{hour} ?(?:[ap]m\b|[ap]\.m\.|o['’]clock\b)|\d{{1,2}} ?(?:uhr|h)\b",
-        rf"half past {hour}|quarter (?:past|to) {hour}|{time}",
+        rf"{minutes} {hour}(?: ?(?:[ap]m\b|[ap]\.m\.))?(?!:)|{time}",
         rf"(?:(?<=\bat )|(?<=\bum )){hour}(?! ?(?:{unit}|per|%|degrees)|[:.]\d)",
     )
     return days, clock
@@ -334,7 +342,7 @@ def _moments(units: Sequence[Unit], dates: Sequence[Match], times: Sequence[Matc
     pairs = [(a, b) for a in dates for b in times] + [(b, a) for a in dates for b in times]
     for a, b in pairs if len(pairs) < _MOST_PAIRS else ():
         between = [unit.lower for unit in units[a.last : b.first]]
-        if b.first >= a.last and len(between) <= 1 and _JOINTS.issuperset(between):
+        if b.first >= a.last and len(between) <= 2 and _JOINTS.issuperset(between):
             yield Match("moment", a.first, b.last)
 
 
@@ -342,7 +350,7 @@ _MOST_PAIRS, _INITIAL = 400, 3
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _INSIDE = frozenset(("of", "the", "de", "la", "van", "von", "und", "and", "du", "der"))
 _ENDS = frozenset('.!?:;•"“”')
-_JOINTS = frozenset(("at", "on", ",", "um", "à", "from"))
+_JOINTS = frozenset(("at", "on", "the", ",", "um", "à", "from", ""))
 _OPENER_WORDS = (
     "add ask book buy call cancel change check close convert create delete dim do does did email find fix forward "
     "get give has have hello hey hi how i invite is join let list listen look mail make message move open order "

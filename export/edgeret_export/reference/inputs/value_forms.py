@@ -8,14 +8,13 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from edgeret.inputs.measures import UNITS
-from edgeret.inputs.numerals import SCALES, numeral
 from edgeret.inputs.parameters import Parameter, plain
 from edgeret.types import REFERENCE
+from edgeret_export.reference.inputs.amounts import amount_of
 from edgeret_export.reference.inputs.date_forms import DATE_TIME, TIME, as_named, moment, named_form, shown_form
 from edgeret_export.reference.inputs.dates import day_of
 
@@ -276,73 +275,6 @@ def _extreme(said: str, parameter: Parameter) -> Any:
     if end is None or schema.get("minimum") != 0 or (parameter.unit is not None and parameter.unit[0] != "%"):
         return MISSING
     return schema.get(end, MISSING)
-
-
-def amount_of(said: str) -> tuple[Decimal, str | None] | None:
-    """The number that some words say, and what it measures, in its smallest unit; None for no number or more than one
-    unit's."""
-    text = said.lower().strip()
-    words = re.findall(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]", text)
-    if text.startswith("minus ") and (below := amount_of(text.removeprefix("minus "))) is not None:
-        return -below[0], below[1]
-    total, dimension, at, seen = Decimal(0), None, 0, False
-    while at < len(words):
-        number, end = _read_number(words, at)
-        if number is None:
-            if words[at] in UNITS and not seen:  # "$5"
-                dimension = UNITS[words[at]][0]
-            elif words[at] not in _IDLE:
-                return None
-            at += 1
-            continue
-        if end < len(words) and words[end] == "-":
-            end += 1
-        if words[end : end + 1] == ["per"] and words[end + 1 : end + 2] == ["cent"]:
-            words[end : end + 2] = ["percent"]
-        unit = UNITS.get(words[end]) if end < len(words) else None
-        if unit is not None:
-            end += 1
-            if words[end : end + 3] == ["and", "a", "half"]:
-                number, end = number + Decimal("0.5"), end + 3
-            if seen and unit[0] != dimension:
-                return None
-            dimension, number = unit[0], number * Decimal(str(unit[1]))
-        elif seen:
-            return None
-        total, at, seen = total + number, end, True
-    return (total, dimension) if seen else None
-
-
-_IDLE = frozenset(("and", "of", "the", "°", "about", "around", "exactly", "degrees", "degree", ",", "."))
-
-
-def _read_number(words: list[str], at: int) -> tuple[Decimal | None, int]:
-    word = words[at]
-    if word[0].isdecimal():
-        number, scale = digits(word), SCALES.get((*words[at + 1 : at + 2], "")[0])
-        return (number, at + 1) if number is None or scale is None else (number * scale, at + 2)
-    if word == "half":
-        return Decimal("0.5"), at + 1 + (words[at + 1 : at + 2] in (["a"], ["an"]))
-    if word in ("a", "an") and at + 1 < len(words):
-        if words[at + 1] == "half":
-            return Decimal("0.5"), at + 2
-        if words[at + 1] in UNITS:
-            return Decimal(1), at + 1
-    return numeral(words, at)
-
-
-def digits(text: str) -> Decimal | None:
-    """A number in digits: 1,200 and 1.200.000 are whole, 3,5 and 3.5 are not; None for what may be two."""
-    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
-        text = text.replace(",", "")
-    elif re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?", text):
-        text = text.replace(".", "").replace(",", ".")
-    elif text.count(",") == 1 and "." not in text:
-        text = text.replace(",", ".")
-    try:
-        return Decimal(text) if len(text) <= 18 else None
-    except InvalidOperation:
-        return None
 
 
 def listed(values: Sequence[Any], parameter: Parameter) -> Any:
