@@ -154,8 +154,8 @@ def test_the_limits_deadline_counts_where_it_is_earlier_and_nothing_is_sent_behi
     with serving(SINS["says nothing"][0]) as server:
         endpoint = Endpoint(server.url, "m", timeout=60)
         started = perf_counter()
-        assert "no answer within" in (endpoint.answer(PROMPT, SHAPE, Limits(deadline=started + 2)).problem or "")
-        assert perf_counter() - started < 2 + SLACK
+        found = endpoint.answer(PROMPT, SHAPE, Limits(deadline=started + 2)).problem
+        assert "no answer within" in (found or "") and "within 60." not in (found or "")
         assert endpoint.answer(PROMPT, SHAPE, Limits(deadline=started)).problem == "no time was left to ask"
         assert len(server.visits) == 1
 
@@ -347,12 +347,13 @@ def test_threads_ask_side_by_side() -> None:
 
 
 def test_closing_ends_what_is_being_asked_and_refuses_what_comes_later() -> None:
-    with serving(SINS["says nothing"][0]) as server:
-        endpoint = Endpoint(server.url, "m", timeout=60)
-        threading.Timer(0.3, endpoint.close).start()
-        started = perf_counter()
-        assert endpoint.answer(PROMPT, SHAPE, LIMITS).problem
-        assert perf_counter() - started < 0.3 + SLACK
+    asked = threading.Event()
+    with serving(lambda visit: asked.set() or SINS["says nothing"][0](visit)) as server:
+        endpoint = Endpoint(server.url, "m", timeout=600)
+        closer = threading.Thread(target=lambda: asked.wait() and endpoint.close())
+        closer.start()
+        assert "no answer within" not in (endpoint.answer(PROMPT, SHAPE, LIMITS).problem or "no answer within")
+        closer.join()
         with pytest.raises(PlannerError, match="was closed; make another one"):
             endpoint.answer(PROMPT, SHAPE, LIMITS)
         endpoint.close()

@@ -16,7 +16,7 @@ from edgeret.planner.filling import fill
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import UNMEASURED, RerankParameters
 from edgeret.types import Argument, Arguments, Call
-from edgeret_export.planner.filling import Gain, fit_filling, judge
+from edgeret_export.planner.filling import Gain, fit_filling, is_hopeless, judge
 
 
 def test_a_planner_chooses_among_what_may_be_meant_and_its_word_is_marked(tiny_original: Path) -> None:
@@ -83,6 +83,18 @@ def test_arguments_are_weighed_on_calls_that_nobody_shows(tiny_original: Path) -
     assert (worth, report["questions"], report["right"]) == (1.0, 29, 1.0)
     sure = Arguments({"to": Argument("file", "rule", None, 0.9)}, {})
     assert fit_filling(planner, [tool], plans, [], lambda *_: sure, 0)[1]["questions"] == 0  # type: ignore[arg-type]
+
+
+def test_a_planner_that_is_wrong_is_asked_no_longer_than_that_takes(tiny_original: Path) -> None:
+    tool = with_schema(edgeret.load(tiny_original).tools["send_mail"])
+    plans = [Demonstration(str(k), f"dial {k} file", (Call("send_mail", {"to": "me"}),)) for k in range(60)]
+    missing = Arguments({}, {"to": "Which?"})
+    planner = FakePlanner(answers=['{"to":"file"}'])
+    worth, report = fit_filling(planner, [tool], plans, [], lambda *_: missing, 0)  # type: ignore[arg-type]
+    assert (worth, report["questions"]) == (0.0, 20)
+    assert not is_hopeless([Gain(False, False)] * 19)
+    assert not is_hopeless([Gain(True, False)] * 12 + [Gain(False, False)] * 12)
+    assert is_hopeless([Gain(True, True)] * 30)  # what was read is as good
 
 
 def test_a_required_argument_that_nothing_gives_is_missing(tiny_original: Path) -> None:

@@ -26,7 +26,7 @@ from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END, Call, Candidate, Usage
 from edgeret_bench.speed.latency import planner_cost
-from edgeret_export.planner.weight import Question, weigh
+from edgeret_export.planner.weight import Question, is_hopeless, weigh
 from edgeret_export.reference.runtime import components_of
 from edgeret_export.reference.scoring.calibration import Calibration, CalibrationParameters
 
@@ -152,6 +152,11 @@ def test_advice_weighs_only_what_it_proved() -> None:
     few, report = weigh(questions(True, 5), 0.6)
     assert few.weight == 0
     assert "too few" in report["note"]
+    assert [is_hopeless(asked) for asked in (questions(True), questions(False), questions(False, 5))] == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_a_plan_fills_arguments_and_links_them(tiny_original: Path) -> None:

@@ -15,10 +15,11 @@ from edgeret.planner.model import Planner
 from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.options import COVERAGE, MAX_ASKED
-from edgeret.terminal.progress import say, track
+from edgeret.terminal.progress import track
 from edgeret.types import Call, Candidate, Usage
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.planner.budget import Budget
 from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.reference.scoring.calibration import Calibration
 
@@ -27,6 +28,10 @@ ASKED_SHARE = 0.3
 MAX_WEIGHT, MIN_SCALE, MAX_SCALE = 3.0, 0.05, 10.0
 """A scale of 0 would leave the order to the heads even where the planner's word alone is asked for."""
 _STANDARD_ERRORS = 1.0
+LOOK, HOPELESS, LEAST_GAIN = 40, 2.0, 0.005
+"""After how many questions it is looked whether more are worth their seconds: not where the gain is, by so many
+standard errors, surely below so many nats."""
+_FEWEST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ def fit_reranking(
     """The weight of the planner's advice, by cross-entropy over at most so many questions, and a report.
 
     The weight is 0, and the planner is then never asked by itself, unless two halves of the questions agree that it
-    helps by more than a standard error. Raises PlannerError.
+    helps by more than a standard error. No more is asked once it surely does not. Raises PlannerError.
     """
     confidence = held_out.probabilities.max(axis=1)
     ask_below = round(float(np.quantile(confidence, ASKED_SHARE)), 4)
@@ -53,7 +58,7 @@ def fit_reranking(
     chosen = np.random.default_rng(training.seed).permutation(unsure)[:questions]
     constant = choose_exemplars(training.demonstrations)[:CONSTANT]
     asked: list[Question] = []
-    cost: list[float] = []
+    budget, is_sure = Budget("advice", questions), False
     for i in track(chosen, "asking the planner", len(chosen)):
         ranked = _ranked(held_out.names, held_out.probabilities[i])
         mask = calibration.candidate_set(ranked, COVERAGE)
@@ -61,9 +66,11 @@ def fit_reranking(
             continue
         question, usage = _ask(planner, training, int(held_out.rows[i]), mask, constant)
         asked.append(question)
-        cost.append(usage.ms)
-    # Told and not stored: a bundle's bytes must not depend on how busy the build host was.
-    say(f"a question to the planner took {np.median(cost or [0]):.0f} ms here")
+        budget.add(usage)
+        is_sure = len(asked) % LOOK == 0 and is_hopeless(asked)
+        if is_sure or budget.is_spent:
+            break
+    budget.close(is_sure)
     return weigh(asked, ask_below)
 
 
@@ -93,15 +100,11 @@ def _ask(
 def weigh(asked: Sequence[Question], ask_below: float) -> tuple[RerankParameters, dict[str, Any]]:
     """The parameters and the report for the questions' outcomes."""
     useful = [q for q in asked if q.right.any()]
-    if len(useful) < 20:
+    if len(useful) < _FEWEST:
         note = f"{len(useful)} questions with a right answer among the candidates are too few to say; advice unused"
         return RerankParameters(ask_below=ask_below), {"questions": len(asked), "weight": 0.0, "note": note}
-    halves = useful[::2], useful[1::2]
-    gains = np.concatenate(
-        [_losses(other, 0.0, 1.0) - _losses(other, _fit(half), 1.0) for half, other in (halves, halves[::-1])]
-    )
-    error = float(gains.std(ddof=1) / len(gains) ** 0.5)
-    weight = _fit(useful) if gains.mean() > _STANDARD_ERRORS * error else 0.0
+    gain, error = _gain(useful)
+    weight = _fit(useful) if gain > _STANDARD_ERRORS * error else 0.0
     scale = float(
         minimize_scalar(lambda s: _losses(useful, s, 0.0).mean(), bounds=(MIN_SCALE, MAX_SCALE), method="bounded").x
     )
@@ -109,7 +112,7 @@ def weigh(asked: Sequence[Question], ask_below: float) -> tuple[RerankParameters
     report: dict[str, Any] = {
         "questions": len(asked),
         "weight": parameters.weight,
-        "gain_nats": round(float(gains.mean()), 5),
+        "gain_nats": round(gain, 5),
         "gain_standard_error": round(error, 5),
         "top1_heads": _top1(asked, 0.0, 1.0),
         "top1_planner": _top1(asked, 1.0, 0.0),
@@ -119,6 +122,25 @@ def weigh(asked: Sequence[Question], ask_below: float) -> tuple[RerankParameters
     if not parameters.weight:
         report["note"] = "the planner's advice did not help on held-out decisions, so it is not asked by itself"
     return parameters, report
+
+
+def is_hopeless(asked: Sequence[Question]) -> bool:
+    """Whether more questions would surely find no gain that is worth asking for."""
+    useful = [q for q in asked if q.right.any()]
+    if len(useful) < _FEWEST:
+        return False
+    gain, error = _gain(useful)
+    return gain + HOPELESS * error < LEAST_GAIN
+
+
+def _gain(useful: Sequence[Question]) -> tuple[float, float]:
+    """What each half of the questions gains, in nats a question, by the weight that the other half is best with; and
+    the standard error."""
+    halves = useful[::2], useful[1::2]
+    gains = np.concatenate(
+        [_losses(other, 0.0, 1.0) - _losses(other, _fit(half), 1.0) for half, other in (halves, halves[::-1])]
+    )
+    return float(gains.mean()), float(gains.std(ddof=1) / len(gains) ** 0.5)
 
 
 def _fit(questions: Sequence[Question]) -> float:
