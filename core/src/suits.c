@@ -181,6 +181,9 @@ static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *
     const bool undated = one->kind == ER_KIND_ANY || one->kind == ER_KIND_PERSON || one->kind == ER_KIND_PLACE || one->kind == ER_KIND_TEXT;
     if (s->dated && undated && !is_whole(piece->kind) && is_inside(of, piece, WHENS, false)) return true;
     if (one->kind == ER_KIND_NUMBER || one->kind == ER_KIND_DURATION) {
+        /* Seven of "tomorrow at seven" are no people. */
+        const bool hours = one->has_unit && one->unit.dimension == ER_SECONDS;
+        if (s->dated && one->kind == ER_KIND_NUMBER && !hours && is_inside(of, piece, BIT(MOMENT), false)) return true;
         const bool bare = piece->kind == ER_PIECE_NUMBER || piece->kind == ER_PIECE_CHUNK;
         const uint32_t whole = piece->kind == ER_PIECE_MEASURE ? BIT(DURATION) : bare && one->has_unit ? MEASURES : 0;
         return is_inside(of, piece, whole, true);

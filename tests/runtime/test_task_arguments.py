@@ -9,7 +9,7 @@ import pytest
 from argument_tools import EMAIL, EVENT, MAIL, NOW, TEXT, tool
 
 import edgeret
-from edgeret import Argument, Arguments, Call, InputError, Runtime
+from edgeret import Argument, Arguments, Call, InputError, Runtime, Tool
 from edgeret_export.reference.arguments.filling import fill
 
 
@@ -35,6 +35,16 @@ def test_the_clock_is_the_tasks_or_the_calls(runtime: Runtime) -> None:
     plain = runtime.task("the appointment tomorrow")
     assert plain.arguments("find_event", now=NOW).given["day"].value == "2026-11-27"
     assert plain.arguments("find_event").missing == {"day": "Which date is “tomorrow”?"}
+
+
+def test_the_hour_of_a_day_is_no_count_of_people(runtime: Runtime) -> None:
+    asked = {"when": {"type": "string", "format": "date-time"}, "people": {"type": "integer", "minimum": 1}}
+    table = Tool("book_table", "Reserve a table", {"type": "object", "properties": asked, "required": [*asked]})
+    task = runtime.with_tools(add=[table]).task("book a table tomorrow at seven", now=NOW)
+    assert sorted(task.arguments("book_table").missing) == ["people", "when"]
+    evening = runtime.with_tools(add=[table]).task("book a table for three tomorrow evening at seven", now=NOW)
+    given = evening.arguments("book_table").given
+    assert (given["people"].value, given["when"].value) == (3, "2026-11-27T19:00:00")
 
 
 def test_a_resumed_task_and_a_turn_take_a_clock(runtime: Runtime) -> None:

@@ -200,21 +200,20 @@ class Suitor:
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
         script whose small words are not known, and all that was said."""
-        for serial in self._serials:
-            if serial.first <= chunk.first and chunk.last <= serial.last and serial[1:] != (chunk.first, chunk.last):
+        if any(serial.cuts(chunk) for serial in self._serials):
+            return True
+        found = self._found.reading.matches
+        if self._dated:
+            undated = parameter.kind in _UNDATED and chunk.kind not in _WHOLE
+            # Seven of "tomorrow at seven" are no people.
+            counted = parameter.kind == "number" and (parameter.unit is None or parameter.unit[0] != "s")
+            whens = self._whens if undated else found.get("moment", ()) if counted else ()
+            if any(when.holds(chunk) for when in whens):
                 return True
-        if self._dated and parameter.kind in _UNDATED and chunk.kind not in _WHOLE:
-            for when in self._whens:
-                if when.first <= chunk.first and chunk.last <= when.last:
-                    return True
         if parameter.kind in ("number", "duration"):
             whole: tuple[str, ...] = _MEASURES if chunk.kind in _BARE and parameter.unit is not None else ()
             whole = ("duration",) if chunk.kind == "measure" else whole
-            return bool(whole) and any(
-                match.first <= chunk.first and chunk.last <= match.last and match[1:] != (chunk.first, chunk.last)
-                for kind in whole
-                for match in self._found.reading.matches.get(kind, ())
-            )
+            return any(match.cuts(chunk) for kind in whole for match in found.get(kind, ()))
         if chunk.kind not in PLAIN and chunk.kind != "name":
             return False
         reading = self._found.reading

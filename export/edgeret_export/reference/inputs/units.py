@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from edgeret.inputs.language import language_of
 from edgeret.inputs.measures import UNITS
@@ -60,6 +60,14 @@ class Match(NamedTuple):
     kind: str
     first: int
     last: int
+
+    def holds(self, other: Any) -> bool:
+        """Whether it has all units of another run, by `first` and `last`."""
+        return bool(self.first <= other.first and other.last <= self.last)
+
+    def cuts(self, other: Any) -> bool:
+        """Whether it has these and more."""
+        return self.holds(other) and (self.first, self.last) != (other.first, other.last)
 
 
 class Reading(NamedTuple):
