@@ -17,9 +17,9 @@ TOLD_FROM, TOLD_EVERY = 5, 20
 class Budget:
     """Counts what questions of one purpose cost."""
 
-    def __init__(self, what: str, most: int) -> None:
-        """For at most so many questions, of at least one."""
-        self._what, self._most = what, most
+    def __init__(self, what: str, most: int, fewer: str = "") -> None:
+        """For at most so many questions, of at least one; `fewer` says how to have fewer."""
+        self._what, self._most, self._fewer = what, most, f"; {fewer}" if fewer else ""
         self._ms: list[float] = []
         self._tokens = 0
         say(f"{what}: a planner is asked at most {most} times")
@@ -37,10 +37,8 @@ class Budget:
         if asked == TOLD_FROM and not self.is_spent:
             by_tokens = (MOST_TOKENS - self._tokens) * asked / max(self._tokens, 1)
             minutes = min(self._most - asked, by_tokens) * median(self._ms) / 60e3
-            say(
-                f"{self._what}: {median(self._ms) / 1e3:.1f} s a question here, so {max(minutes, 0.1):.1f} minutes at "
-                "most; planner_questions in a recipe makes it fewer"
-            )
+            each = median(self._ms) / 1e3
+            say(f"{self._what}: {each:.1f} s a question here, so {max(minutes, 0.1):.1f} minutes at most{self._fewer}")
         elif asked % TOLD_EVERY == 0:
             say(f"{self._what}: {asked} asked")
 

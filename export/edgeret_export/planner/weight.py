@@ -58,7 +58,7 @@ def fit_reranking(
     chosen = np.random.default_rng(training.seed).permutation(unsure)[:questions]
     constant = choose_exemplars(training.demonstrations)[:CONSTANT]
     asked: list[Question] = []
-    budget, is_sure = Budget("advice", questions), False
+    budget, is_sure = Budget("advice", questions, "planner_questions in a recipe makes it fewer"), False
     for i in track(chosen, "asking the planner", len(chosen)):
         ranked = _ranked(held_out.names, held_out.probabilities[i])
         mask = calibration.candidate_set(ranked, COVERAGE)
