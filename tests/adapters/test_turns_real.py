@@ -81,7 +81,7 @@ def test_a_turn_without_content_leaves_the_tool_of_the_request(case: Case) -> No
 def test_several_turns_without_content_look_further_back(case: Case) -> None:
     runtime, requests = case[0], told(*case)
     chosen = random.Random(1)
-    chains = [chosen.sample(FREE, length) for length in (2, 3, 4) for _ in range(12)]
+    chains = [chosen.sample(FREE, length) for length in (2, 3, 4) for _ in range(36)]
     lost = [
         chain
         for i, chain in enumerate(chains)
