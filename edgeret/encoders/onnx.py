@@ -196,7 +196,7 @@ class OnnxGraphs:
 
 def _session_options(ort: Any, threads: int, static_tokens: int | None, unfused: Sequence[str]) -> Any:
     options = ort.SessionOptions()
-    # Without VNNI, products of 8 bits by 8 else lose what does not fit into 16: whoever runs such a graph wants its numbers.
+    # Without VNNI, products of 8 bits by 8 would lose what does not fit into 16.
     options.add_session_config_entry("session.x64quantprecision", "1")
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
