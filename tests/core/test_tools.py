@@ -53,8 +53,8 @@ class Step:
     replace: Sequence[Tool] = field(default=())
 
 
-NEAR = 3e-6
-"""A request that is near an example has a distance of few digits."""
+NEAR = 1e-5
+"""Within which readers agree of a probability (docs/FORMAT.md, 9); numpy adds in another order on other CPUs."""
 GONE = ("find_file", "phone_call", "write_note")
 EVERY = [tool.name for tool in TOOLS]
 FEWER = [tool for tool in TOOLS if tool.name in GONE]
@@ -146,8 +146,11 @@ def check(python: edgeret.Runtime, model: Model, queries: Sequence[str] = QUERIE
                 agree(other, task)
         if model.encodes:
             hits, search = python.search(query, k=1000, strategy="hybrid"), model.search(query, 1000)
-            assert [name for name, *_ in search] == [hit.tool for hit in hits]
-            assert [share for *_, share in search] == pytest.approx([hit.share for hit in hits], abs=NEAR)
+            shares = {hit.tool: hit.share for hit in hits}
+            assert {name: share for name, *_, share in search} == pytest.approx(shares, abs=NEAR)
+            # Tools that differ by a number in their names are as near as digits tell.
+            told = [share for share in (shares[name] for name, *_ in search) if share is not None]
+            assert all(later <= earlier + NEAR for earlier, later in zip(told, told[1:], strict=False))
     _, other = begun(model, python, queries[0])
     with other:
         for name in gone:
