@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import CDLL
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ def check(python: edgeret.Runtime, model: Model, queries: Sequence[str] = QUERIE
             assert {name: share for name, *_, share in search} == pytest.approx(shares, abs=NEAR)
             # Tools that differ by a number in their names are as near as digits tell.
             told = [share for share in (shares[name] for name, *_ in search) if share is not None]
-            assert all(later <= earlier + NEAR for earlier, later in zip(told, told[1:], strict=False))
+            assert all(later <= earlier + NEAR for earlier, later in pairwise(told))
     _, other = begun(model, python, queries[0])
     with other:
         for name in gone:
