@@ -26,6 +26,7 @@ FLAGS = (
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-fomit-frame-pointer"),
     *("-ffunction-sections", "-fdata-sections"),  # what nobody calls is left out
     "-Werror=implicit-function-declaration",  # gcc 12 would link a library that cannot be loaded
+    "-Werror=overflow",  # a table's number that its type cannot hold
 )
 # What clang unrolls beyond vectors was larger by an eighth, and no faster.
 FAST, SMALL = ("-O3", "-fno-unroll-loops"), ("-Os",)

@@ -4,14 +4,15 @@
 #include "unicode.h"
 
 static const char *const numbers[] = {"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"};
-enum { NUMBERS = sizeof numbers / sizeof *numbers, MONTHS = 12, WEEK = 7, MOST_SAID = 96 };
+enum { NUMBERS = sizeof numbers / sizeof *numbers, MONTHS = 12, WEEK = 7, MOST_SAID = 96, HALF = 3 };
 
-/* What is said, in lower case, digits as ASCII, one space between words: at most so many, none for more. */
+/* What is said, in lower case, digits as ASCII, one space between words: at most so many, none for more; and room for the
+   half of a day behind it. */
 typedef struct {
     er_matcher matcher;
     er_view view;
-    uint32_t points[MOST_SAID + 2], caseless[MOST_SAID + 2];
-    uint8_t kinds[MOST_SAID + 2];
+    uint32_t points[MOST_SAID + HALF], caseless[MOST_SAID + HALF];
+    uint8_t kinds[MOST_SAID + HALF];
     char at[4 * MOST_SAID + 8];
     er_text text;
 } said;
@@ -235,26 +236,20 @@ er_half er_half_of(er_arena *arena, er_text day)
     return er_is(text, "morning") ? ER_MORNING : er_is(text, "afternoon") || er_is(text, "evening") ? ER_AFTERNOON : ER_NO_HALF;
 }
 
-static bool has_minutes(er_text text)
-{
-    for (size_t i = 0; i < text.length; i++)
-        if (begins(er_cut(text, i, text.length), " minute")) return true;
-    return false;
-}
-
 /* "Quarter to nine pm": of twelve hours, so none without its half of the day. */
 static bool spoken(const said *s, er_time *time)
 {
     static const struct { const char *word; int minutes; } known[] = {{"five", 5}, {"ten", 10}, {"quarter", 15}, {"twenty", 20}, {"half", 30}};
-    const er_text word = part_of(s, 0), half = part_of(s, 3);
+    const er_text word = part_of(s, 0), half = part_of(s, 4);
+    const bool past = er_is(part_of(s, 2), "past");
+    const int hour = count_in(s, 3);
     int minute = is_digits(word) ? number_of(s, 0) : 0;
-    const int hour = count_in(s, 2);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (er_is(word, known[i].word)) minute = known[i].minutes;
     /* "ten to twelve pm": from ten on */
-    const bool bare = er_is(part_of(s, 1), "to") && !er_is(word, "quarter") && !has_minutes(s->text);
-    if (!half.length || bare || hour < 1 || hour > 12 || minute < 1 || minute > 30) return false;
-    const int at = (60 * hour + (er_is(part_of(s, 1), "past") ? minute : 720 - minute)) % 720 + (half.at[0] == 'p' ? 720 : 0);
+    if (!past && !part_of(s, 1).length && !er_is(word, "quarter")) return false;
+    if (!half.length || hour < 1 || hour > 12 || minute < 1 || minute > 30) return false;
+    const int at = (60 * hour + (past ? minute : 720 - minute)) % 720 + (half.at[0] == 'p' ? 720 : 0);
     *time = (er_time){(uint8_t)(at / 60), (uint8_t)(at % 60), 0};
     return true;
 }
@@ -312,12 +307,14 @@ bool er_time_of(er_arena *arena, er_text given, er_half half, er_time *time)
         look_at(&s);
     }
     if (half != ER_NO_HALF) {
-        said of = s;
-        of.text.at = of.at;
+        said of;
+        er_matcher_of(arena, &of.matcher);
+        size_t n = s.text.length;
         for (size_t i = 0; i < sizeof o_clock / sizeof *o_clock; i++)
-            if (ends(of.text, o_clock[i])) of.text.length -= strlen(o_clock[i]);
-        memcpy(of.at + of.text.length, half == ER_MORNING ? " am" : " pm", 3);
-        of.text.length += 3;
+            if (ends(s.text, o_clock[i])) n = s.text.length - strlen(o_clock[i]);
+        memcpy(of.at, s.text.at, n);
+        memcpy(of.at + n, half == ER_MORNING ? " am" : " pm", HALF);
+        of.text = (er_text){of.at, n + HALF};
         look_at(&of);
         const bool found = clock_of(&of, time);
         if (found && half == ER_NIGHT) return time->hour >= EVENING; /* one at night is not in the afternoon */

@@ -230,6 +230,13 @@ def test_days_and_times_are_those_of_python(core: CorePieces) -> None:
     assert min(days, times) > 100
 
 
+def test_a_time_may_be_as_long_as_what_is_looked_at(core: CorePieces) -> None:
+    for length in (94, 95, 96, 97):
+        said = "7" * length
+        assert core.time(said, "tomorrow evening") == time_of(said, "pm") is None
+    assert core.time("seven", "tomorrow evening") == time_of("seven", "pm")
+
+
 def test_no_day_lies_outside_of_the_calendar(core: CorePieces) -> None:
     assert core.day("in 999 weeks", datetime(9999, 12, 1), False) is None
     assert core.day("yesterday", datetime(1, 1, 1), False) is None

@@ -9,7 +9,7 @@ from edgeret.types import Usage
 
 MOST_TOKENS = 30_000
 """Tokens that a planner reads and writes for one purpose. Not a time: what a bundle holds must not depend on how busy
-the host is. One of 135 million parameters takes about six minutes for so many, on one core."""
+the host is."""
 TOLD_FROM, TOLD_EVERY = 5, 20
 """Questions after which it is told how long the rest may take, and between two lines."""
 

@@ -25,7 +25,7 @@ _OF_DAY = re.compile(
     r"((?:[a-z0-9]+(?: minutes?)? (?:past|to) )?\w+(?:[:.]\d\d)?)(?: o['’]clock)? "
     r"(in the (?:morning|afternoon|evening)|at night|tonight|this (?:morning|afternoon|evening))"
 )
-_SPOKEN = re.compile(r"([a-z]+|\d{1,2})(?: minutes?)? (past|to) (\d{1,2}|[a-z]+)(?: ([ap])\.?m\.?)?")
+_SPOKEN = re.compile(r"([a-z]+|\d{1,2})( minutes?)? (past|to) (\d{1,2}|[a-z]+)(?: ([ap])\.?m\.?)?")
 _O_CLOCK = re.compile(" o['’]clock$")
 _EVENING = 17
 _MINUTES = {"five": 5, "ten": 10, "quarter": 15, "twenty": 20, "half": 30}
@@ -153,11 +153,13 @@ def time_of(said: str, half: str = "") -> time | None:
 def _spoken(match: re.Match[str]) -> time | None:
     """ "Quarter to nine pm": of twelve hours, so none without its half of the day."""
     minute = int(match[1]) if match[1].isdecimal() else _MINUTES.get(match[1], 0)
-    hour = int(match[3]) if match[3].isdecimal() else _count(match[3])
-    bare = match[2] == "to" and match[1] != "quarter" and " minute" not in match[0]  # "ten to twelve pm": from ten on
-    if match[4] is None or bare or hour is None or not 1 <= hour <= 12 or not 1 <= minute <= 30:
+    hour = int(match[4]) if match[4].isdecimal() else _count(match[4])
+    past = match[3] == "past"
+    if not past and match[2] is None and match[1] != "quarter":
+        return None  # "ten to twelve pm": from ten on
+    if match[5] is None or hour is None or not 1 <= hour <= 12 or not 1 <= minute <= 30:
         return None
-    at = (60 * hour + (minute if match[2] == "past" else -minute)) % 720 + 720 * (match[4] == "p")
+    at = (60 * hour + (minute if past else -minute)) % 720 + 720 * (match[5] == "p")
     return time(at // 60, at % 60)
 
 
