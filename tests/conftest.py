@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
@@ -187,22 +186,12 @@ def build_tiny(
     return target
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[pytest.CollectReport]:
-    """Every second process collects from the end: each file's assertions are rewritten by whichever process comes to it
-    first, and when both have met in the middle they read what the other one wrote."""
-    report: pytest.CollectReport = yield  # type: ignore[misc]
-    if os.environ.get("PYTEST_XDIST_WORKER", "gw0")[-1] in "13579" and isinstance(collector, pytest.Directory):
-        report.result = list(report.result or [])[::-1]
-    return report  # type: ignore[return-value]
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that install or use real weights come first, then those with most tests: a long one that is begun last
     keeps all but one process waiting. In turns, since what either kind has in common is made by the first that asks."""
     files: dict[Path, list[pytest.Item]] = {}
-    for item in sorted(items, key=lambda item: item.path):
+    for item in items:
         files.setdefault(item.path, []).append(item)
     kinds = {
         mark: [file for file, tests in files.items() if any(test.get_closest_marker(mark) for test in tests)]
