@@ -26,13 +26,6 @@ class DecisionReader(PriorReader):
     def fused(self, history: tuple[str, ...]) -> Array:
         """Section 9, fusion: probabilities of names."""
 
-    def has_a_tie(self, history: tuple[str, ...]) -> bool:
-        """Whether a called tool is as near to two windows. Then it hangs on the last digits, which each CPU adds up in
-        its own order, how far the calls have come (16.7, `windows_left`)."""
-        places = [self.names.index(name) for name in history if name in self.names]
-        nearest = [np.sort(self.windows[:, place])[-2:] for place in places]
-        return any(len(two) == 2 and two[1] - two[0] < 1e-6 for two in nearest)
-
     def decide(self, history: tuple[str, ...]) -> tuple[Array, Array]:
         """Section 9: fused, and calibrated, probabilities of names."""
         fused = self.fused(history)

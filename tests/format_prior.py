@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from format_language import Rules, rules_in
-from format_shown import ShownReader, unit
+from format_shown import ShownReader, first_nearest, unit
 from format_wishes import Turned, wishes
 from format_words import form_of, forms_of, in_words, stem, words_of
 from numpy.typing import NDArray
@@ -249,7 +249,7 @@ class PriorReader(ShownReader):
         here = {self.names.index(name) for name in history if name in self.names}
         last = self.names.index(history[-1]) if history and history[-1] in self.names else None
         rows = (self.windows, self.clauses)
-        after = [0 if last is None else min(int(r[:, last].argmax()) + 1, len(r) - 1) for r in rows]
+        after = [0 if last is None else min(first_nearest(r[:, last]) + 1, len(r) - 1) for r in rows]
         thirds = self.cosines[1:]
         evidence = {
             "later": 10 * self.windows[after[0] :].max(axis=0),
@@ -324,7 +324,7 @@ class PriorReader(ShownReader):
             rows = (self.windows, self.clauses)
             found = [np.maximum(r[:, here].max(axis=1), 0) if here else np.zeros(len(r)) for r in rows]
             most = [np.maximum(r.max(axis=1), 1e-6) for r in rows]
-            reached = max((1 + int(self.windows[:, i].argmax()) for i in here), default=0)
+            reached = max((1 + first_nearest(self.windows[:, i]) for i in here), default=0)
             last = self.names.index(history[-1]) if history[-1] in self.names else None
             takers = [{i for i, givers in enumerate(flow) if last in givers} for flow in (self.named, self.keyed)]
             spent_name, spent_coverage = self.spent(set(here))

@@ -22,6 +22,11 @@ def unit(rows: Array) -> Array:
     return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
 
 
+def first_nearest(cosines: Array) -> int:
+    """16.6: the first that is as large as any."""
+    return int((cosines >= cosines.max() - np.float32(1e-5)).argmax())
+
+
 def examples_of(index: dict[str, Any], array: Callable[[Any], Array]) -> dict[str, Array]:
     """Section 6: the vectors of what tools show by example, by the tools' names; those without any are left out."""
     if "examples" not in index:

@@ -10,13 +10,15 @@ enum { WHOLE = 1 + ER_SEGMENTS, MOST_TOOLS = 1000 };
 static const float *windows_of(const er_request *r) { return r->cosines + (size_t)WHOLE * r->n; }
 static const float *clauses_of(const er_request *r) { return windows_of(r) + (size_t)r->windows * r->n; }
 
-/* The row that is largest for a name, the first of equals. */
+/* The first row that is as large as any for a name (16.6). Parts of a request that repeats itself are alike but for rounding,
+ * which each CPU does in its own order. */
 static uint32_t row_of(const float *rows, uint32_t count, uint32_t n, uint32_t place)
 {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < count; i++)
-        if (rows[(size_t)i * n + place] > rows[(size_t)best * n + place]) best = i;
-    return best;
+    float most = rows[place];
+    for (uint32_t i = 1; i < count; i++) most = fmaxf(most, rows[(size_t)i * n + place]);
+    uint32_t first = 0;
+    while (rows[(size_t)first * n + place] < most - 1e-5f) first++;
+    return first;
 }
 
 static bool is_made(const er_history *h, uint32_t place)

@@ -18,6 +18,7 @@ from edgeret.types import SEGMENTS, Tool
 from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.evidence import evidence
 from edgeret_export.reference.lexicon import Lexicon, Overlaps, tool_flow, tool_words
+from edgeret_export.reference.scoring.cover import first_nearest
 from edgeret_export.reference.scoring.flow import NO_FLOW, Flow
 from edgeret_export.reference.scoring.passages import Passages
 from edgeret_export.reference.scoring.prior import (
@@ -118,6 +119,12 @@ def test_the_clause_behind_that_of_the_last_call_is_next() -> None:
     found = reading(request(1, 0, 2), weights(next_clause=1.0))
     assert [found.scores(calls)[:3].argmax() for calls in ((), (1,), (0,), (1, 0))] == [1, 0, 2, 2]
     np.testing.assert_allclose(found.scores((-1,))[:3], found.scores(())[:3])  # nobody knows which clause that was
+
+
+def test_of_parts_that_are_as_near_but_for_rounding_the_first_counts() -> None:
+    cosines = np.array([[0.2], [0.700001], [0.700004], [0.7]], np.float32)
+    assert first_nearest(cosines, 0) == 1
+    assert first_nearest(cosines + np.float32([[0], [0], [0], [0.1]]), 0) == 3
 
 
 @settings(max_examples=50, deadline=None)

@@ -8,10 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+# A request that repeats itself has parts alike but for rounding, which each CPU does in its own order. The first
+# counts.
+_ALIKE = np.float32(1e-5)
+
 
 def largest(values: NDArray[np.float32]) -> float:
     """The largest value, in half the time that `max` takes for few."""
     return values.item(values.argmax())
+
+
+def first_nearest(cosines: NDArray[np.float32], tool: int) -> int:
+    """The first row of cosines (rows, n) that is as large as any for the tool, up to `_ALIKE`."""
+    of = cosines[:, tool]
+    return int((of >= of.max() - _ALIKE).argmax())
 
 
 def nearest(cosines: NDArray[np.float32], called: Sequence[int]) -> list[float]:

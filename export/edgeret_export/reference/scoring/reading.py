@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.types import SEGMENTS
-from edgeret_export.reference.scoring.cover import furthest, largest, least_covered, nearest
+from edgeret_export.reference.scoring.cover import first_nearest, furthest, largest, least_covered, nearest
 from edgeret_export.reference.scoring.flow import Pairs
 from edgeret_export.reference.scoring.log_shares import log_shares
 from edgeret_export.reference.scoring.nothing import MOST_TOOLS
@@ -206,7 +206,7 @@ class Reading:
         window = nearest(windows, here)
         clause = nearest(self._clauses, here)
         spent_name, spent_coverage, _ = self._spent(made)
-        reached = max(int(windows[:, call].argmax()) for call in here) + 1 if here else 0
+        reached = max(first_nearest(windows, call) for call in here) + 1 if here else 0
         return {
             "constant": 1.0,
             "words_by_call": log(self._n_words / k),
@@ -381,7 +381,7 @@ class Reading:
         """The clause and the window behind those that the last call was for."""
         if not calls or calls[-1] < 0:
             return 0, 0
-        clause, window = int(self._clauses[:, calls[-1]].argmax()), int(self._windows[:, calls[-1]].argmax())
+        clause, window = first_nearest(self._clauses, calls[-1]), first_nearest(self._windows, calls[-1])
         return min(clause + 1, len(self._clauses) - 1), min(window + 1, len(self._windows) - 1)
 
     def _nothing(self, best: float) -> float:
