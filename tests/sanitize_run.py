@@ -17,10 +17,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from instruction_sets import BESIDES, SETS
+
 from edgeret.host import instruction_set
 from edgeret.kernel import made_of
 from edgeret_export.reference import kernel
-from edgeret_export.reference.encoders.compiled import SETS
 
 ROOT = Path(__file__).parents[1]
 SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
@@ -34,10 +35,8 @@ OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
 }
-BESIDES = {"avx512_vnni": ("avx512", "avx2"), "avx512": ("avx2",), "avx_vnni": ("avx2",)}
-"""What a CPU of a family has, too."""
 TESTS = (
-    *("tests/encoders/test_weights_finite.py", "tests/encoders/test_compiled_encoder.py"),
+    *("tests/encoders/test_weights_finite.py", "tests/encoders/test_core_encoder.py"),
     *("tests/encoders/test_encoder_batch.py", "tests/encoders/test_static.py", "tests/encoders/test_word_tokens.py"),
     *(
         "tests/encoders/test_unigram.py",

@@ -138,8 +138,9 @@ def windows_sets(wheel: Path) -> int:
         [*zig, "-I", str(sources), "-o", str(held / "sets.exe"), str(ROOT / "tests/encoders/transformer_sets.c"), "-lm"]
     )
     environment = {**os.environ, "WINEPREFIX": str(wheel / "wine"), "WINEDEBUG": "-all"}
+    from instruction_sets import SETS
+
     from edgeret.host import instruction_set
-    from edgeret_export.reference.encoders.compiled import SETS
 
     of_this_cpu = {"avx512_vnni": (4, 3, 1), "avx512": (3, 1), "avx_vnni": (2, 1), "avx2": (1,)}
     numbers = [str(number) for number in of_this_cpu.get(instruction_set(), ())]

@@ -75,6 +75,7 @@ typedef struct {
 
 typedef struct er_model er_model; /* a loaded bundle: immutable, shared by threads */
 typedef struct er_task er_task;   /* one request, step by step */
+typedef struct er_embedder er_embedder; /* an encoder without a bundle: immutable, shared by threads */
 typedef struct er_learner er_learner; /* what was learned on this device: shared by threads */
 
 /* What this library is: its version, and in a code's own words what it means. Never NULL. */
@@ -586,6 +587,23 @@ ER_API er_status er_tokens(
 
 /* The query's vector, (dimension) numbers. */
 ER_API er_status er_encode(const er_model *, er_text query, float *vector, size_t dimension, er_error *);
+
+/* ---- An encoder without a bundle, for whoever builds one: heads are fitted on the vectors that devices will have ---- */
+
+typedef struct {
+    size_t size;         /* sizeof(er_embedder_options) */
+    const void *encoder; /* what will be the file with the role `encoder` (FORMAT.md 5), of so many bytes; stays as long as what is made of it */
+    size_t length;
+    er_text arrays;      /* the file with the role `encoder-arrays` (5.4) */
+    uint32_t dimension, max_tokens; /* as the bundle's spec will have them */
+} er_embedder_options;
+
+ER_API er_status er_embedder_open(const er_embedder_options *, er_embedder **, er_error *);
+ER_API void er_embedder_close(er_embedder *); /* NULL is fine */
+
+/* The vectors of one text's tokens, (count, dimension), and the text's own, (dimension), by the ids of all of its tokens, the
+   special ones among them; up to `threads` CPUs share the work, and no bit depends on how many. */
+ER_API er_status er_embed(const er_embedder *, const int64_t *ids, size_t count, int32_t threads, float *tokens, float *vector, er_error *);
 
 #ifdef __cplusplus
 }

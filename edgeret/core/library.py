@@ -196,6 +196,8 @@ _TAKES: dict[str, tuple[Any, ...]] = {
     "with_tools": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "tool_vectors": (HANDLE, c.c_uint32, c.c_void_p, c.c_void_p, c.c_void_p),
     "encode": (HANDLE, Text, c.c_void_p, c.c_size_t, c.c_void_p),
+    "embedder_open": (c.c_void_p, c.c_void_p, c.c_void_p),
+    "embed": (HANDLE, c.c_void_p, c.c_size_t, INT, c.c_void_p, c.c_void_p, c.c_void_p),
     "begin": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p),
     "next": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "conformal": (HANDLE, c.c_double, c.c_void_p, c.c_void_p, c.c_void_p),
@@ -242,9 +244,9 @@ class Library:
         for name in ("tool_name", "tool_definition"):
             call = getattr(quick, f"er_{name}")
             call.argtypes, call.restype = (HANDLE, c.c_uint32), Given
-        for name, takes in (("free", (HANDLE,)), ("end", (HANDLE,)), ("learner_close", (HANDLE,))):
+        for name in ("free", "end", "learner_close", "embedder_close"):
             call = getattr(quick, f"er_{name}")
-            call.argtypes, call.restype = takes, None
+            call.argtypes, call.restype = (HANDLE,), None
         quick.er_learner_model.argtypes, quick.er_learner_model.restype = (HANDLE,), c.c_void_p
         self.whole, self.quick = whole, quick
 

@@ -9,18 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from instruction_sets import BESIDES, SETS
 
 from edgeret.host import instruction_set
 from edgeret_export.reference import kernel
-from edgeret_export.reference.encoders.compiled import SETS
 
 SOURCES = (
     kernel.FILE.with_name("transformer.c"),
     kernel.FILE.with_name("workers.c"),
     Path(__file__).with_name("transformer_sets.c"),
 )
-BESIDES = {"avx512_vnni": ("avx512", "avx2"), "avx512": ("avx2",), "avx_vnni": ("avx2",)}
-"""What a CPU of a family has, too."""
 FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-pthread")
 
 

@@ -12,33 +12,32 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bert_samples import MAX_TOKENS, exported_bert, weights_of
+from bert_samples import MAX_TOKENS, exported_bert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from patience import PATIENCE_S
 
 from edgeret.errors import InputError
-from edgeret_export.reference import kernel
-from edgeret_export.reference.encoders.compiled import CompiledEncoder
-
-if kernel.LIBRARY is None:
-    pytest.skip("the library was not built here", allow_module_level=True)
+from edgeret_export.reference.encoders.core import CoreEncoder
+from edgeret_export.reference.encoders.encoder_arrays import pack_arrays
 
 HERE = Path(__file__).parent
 
 
-def encoder(threads: int) -> CompiledEncoder:
+def encoder(threads: int) -> CoreEncoder:
     exported = exported_bert("avx2")
-    return CompiledEncoder(weights_of(exported), exported.tokenizer, exported.spec, name="generic", threads=threads)
+    arrays = pack_arrays(exported.model, exported.spec)
+    assert arrays is not None
+    return CoreEncoder(exported.model, arrays, exported.tokenizer, exported.spec, threads=threads)
 
 
 @cache
-def alone() -> CompiledEncoder:
+def alone() -> CoreEncoder:
     return encoder(1)
 
 
 @cache
-def shared() -> CompiledEncoder:
+def shared() -> CoreEncoder:
     return encoder(3)
 
 

@@ -14,24 +14,31 @@ from numpy.typing import NDArray
 from edgeret.bundle.codec import pack
 from edgeret.bundle.private_copy import PrivateBytes
 from edgeret.encoders.base import EncoderSpec
+from edgeret.encoders.checks.onnx_graph import Data
 from edgeret_export.reference.encoders.transformer_graph import Layer, Norm, Product, Transformer, read_transformer
 
 
 def pack_arrays(model: bytes | PrivateBytes, spec: EncoderSpec, where: str = "encoder") -> bytes | None:
     """The file with the role `encoder-arrays` for a graph, None for one that is no such transformer. Raises BundleError
     for a graph that is not one of an encoder."""
-    told = _arrays(model, spec, where)
-    return None if told is None else pack(told)
-
-
-def _arrays(model: bytes | PrivateBytes, spec: EncoderSpec, where: str) -> dict[str, Any] | None:
-    from edgeret.encoders.checks import onnx_file  # with the first bundle, as the libraries that it guards
-
     if spec.precision != "int8":
         return None
     data = model if isinstance(model, bytes) else model.data
-    weights = read_transformer(onnx_file.check(data, spec.max_tokens, where), data, spec)
-    return None if weights is None else _Places(data).of(weights, spec)
+    weights = weights_in(data, spec, where)
+    return None if weights is None else arrays_of(weights, data, spec)
+
+
+def weights_in(data: Data, spec: EncoderSpec, where: str = "encoder") -> Transformer | None:
+    """The weights in a graph's file, None for one that is no such transformer. Raises BundleError for a graph that is
+    not one of an encoder."""
+    from edgeret.encoders.checks import onnx_file  # with the first bundle, as the libraries that it guards
+
+    return read_transformer(onnx_file.check(data, spec.max_tokens, where), data, spec)
+
+
+def arrays_of(weights: Transformer, data: Data, spec: EncoderSpec) -> bytes:
+    """The file with the role `encoder-arrays`, of weights that `weights_in` found in this file."""
+    return pack(_Places(data).of(weights, spec))
 
 
 class _Places:

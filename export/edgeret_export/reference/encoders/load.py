@@ -13,7 +13,7 @@ from edgeret.encoders.providers import ProviderChoice, choose
 from edgeret.encoders.variants import Variant
 from edgeret.host import thread_budget
 from edgeret_export.reference.encoders.base import Encoder
-from edgeret_export.reference.encoders.compiled import compiled_encoder
+from edgeret_export.reference.encoders.core import core_encoder
 from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.encoders.static import StaticEncoder
 from edgeret_export.reference.encoders.windows import WindowEncoder
@@ -49,7 +49,7 @@ def load_encoder(
         ours = None
         if compiled and static_tokens is None and not isinstance(model, list):
             shared = thread_budget(threads or min(SHARED_BY, thread_budget()))
-            ours = compiled_encoder(model, tokenizer, spec, where, shared)
+            ours = core_encoder(model, tokenizer, spec, where, shared)
         encoder = ours or OnnxEncoder(
             model, tokenizer, spec, choice(), threads or threads_for(spec), static_tokens, where
         )
@@ -59,7 +59,7 @@ def load_encoder(
 
 def start_encoder(model: bytes, tokenizer: bytes, spec: EncoderSpec, threads: int = 1) -> WindowEncoder:
     """An encoder that is in no bundle yet, on this CPU as a bundle's would run. Raises as `load_encoder` does."""
-    ours = compiled_encoder(model, tokenizer, spec, threads=threads)
+    ours = core_encoder(model, tokenizer, spec, threads=threads)
     return ours or OnnxEncoder(model, tokenizer, spec, choose(("cpu",), False, {}), threads)
 
 
