@@ -32,11 +32,12 @@ from edgeret_export.reference.scoring.passages import Passages
 from edgeret_export.sources.fetch import cache_folder
 
 _SOURCES = (
-    *("encoders/*.py", "kernel/*"),
+    *("encoders/*.py", "core/embedder.py", "kernel/_core.*"),
     *("inputs/clauses.py", "inputs/language*.py", "inputs/languages/*"),
 )
-"""What vectors depend on beside the model, of the runtime: with any change to these files nothing kept is used."""
-_REFERENCE = ("evidence.py", "kernel.py", "encoders/**/*.py")
+"""What vectors depend on beside the model, of the runtime: with any change to these files nothing kept is used. The
+library is told by its bytes, which come of the core's sources and of who compiled them."""
+_REFERENCE = ("evidence.py", "encoders/**/*.py")
 """The same of the reference."""
 _LIBRARIES = ("onnxruntime", "tokenizers", "numpy")
 
