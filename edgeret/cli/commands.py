@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from edgeret.cli.learn_command import add_learn_command
 from edgeret.cli.mcp_command import add_mcp_command
 from edgeret.cli.options import (
     add_base,
+    add_clock,
     add_examples,
+    add_history,
     add_mask_options,
     add_overlay_options,
     add_runtime_options,
@@ -75,9 +78,7 @@ def make_parser() -> argparse.ArgumentParser:
         tools=True,
     )
     prompt.add_argument("query", metavar="QUERY")
-    prompt.add_argument(
-        "--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)"
-    )
+    add_history(prompt)
     _add_masking(prompt)
 
     plan = add_command(
@@ -87,7 +88,8 @@ def make_parser() -> argparse.ArgumentParser:
     plan.add_argument(
         "--max-steps", type=positive, default=16, metavar="N", help="bound on the calls (default: %(default)s)"
     )
-    plan.add_argument("--no-arguments", action="store_true", help="do not have the planner fill in arguments")
+    plan.add_argument("--no-arguments", action="store_true", help="do not read the calls' arguments")
+    add_clock(plan)
     plan.add_argument("--stream", action="store_true", help="show each step on stderr as it is decided")
     _add_policy(plan, floor=False)
 
@@ -115,9 +117,7 @@ def _add_select(commands: Any) -> argparse._ArgumentGroup:
         commands, "select", "Decide which function comes next.", _select, _print_select, bundle=True, tools=True
     )
     select.add_argument("query", metavar="QUERY")
-    select.add_argument(
-        "--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)"
-    )
+    add_history(select)
     select.add_argument(
         "--tools",
         metavar="a,b,c",
@@ -128,6 +128,7 @@ def _add_select(commands: Any) -> argparse._ArgumentGroup:
     select.add_argument("--explain", action="store_true", help="tell which part said what, and what would turn it")
     select.add_argument("--arguments", action="store_true", help="tell the call's arguments as the request gives them")
     seldom = select.add_argument_group("seldom needed")
+    add_clock(seldom)
     seldom.add_argument("--why-not", metavar="TOOL", help="--explain against this tool, and not against the runner-up")
     _add_policy(seldom)
     _add_masking(seldom)
@@ -271,7 +272,7 @@ def _print_search(result: Mapping[str, Any]) -> str:
 def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
     tools = None if arguments.tools is None else parse_names(arguments.tools, "--tools")
-    _, task = _task(arguments, tools)
+    _, task = _task(arguments, tools, arguments.now)
     decision = task.next(
         policy=arguments.policy,
         k=arguments.k,
@@ -326,11 +327,12 @@ def _vote_table(explained: Mapping[str, Any]) -> str:
     return table([*rows, ["together", "", *compared.values()]], ("part", "weight", *compared))
 
 
-def _task(arguments: argparse.Namespace, tools: Sequence[str] | None = None) -> tuple[Runtime, Task]:
+def _task(
+    arguments: argparse.Namespace, tools: Sequence[str] | None = None, now: datetime | None = None
+) -> tuple[Runtime, Task]:
     """The runtime, and a task of the query with the history's calls made, which may choose among `tools`."""
-    history = parse_history(arguments.history)
     runtime = load_runtime(arguments)
-    return runtime, runtime.task(arguments.query, history, tools=tools)
+    return runtime, runtime.task(arguments.query, parse_history(arguments.history), tools=tools, now=now)
 
 
 def _prompt(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -365,6 +367,7 @@ def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
         policy=arguments.policy,
         max_steps=arguments.max_steps,
         arguments=not arguments.no_arguments,
+        now=arguments.now,
         decided=_show_step if arguments.stream else None,
     )
     return plan.to_dict()

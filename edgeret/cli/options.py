@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,25 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, found {value}")
     return value
+
+
+def clock(text: str) -> datetime:
+    """A day and a time of ISO 8601, for argparse."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be like 2026-11-29T10:00:00+01:00, found {text!r}") from None
+
+
+def add_clock(parser: argparse._ActionsContainer) -> None:
+    """Adds what days such as "tomorrow" are counted from."""
+    parser.add_argument(
+        "--now",
+        type=clock,
+        default=datetime.now().astimezone(),
+        metavar="TIME",
+        help='what "tomorrow" is counted from (default: this machine\'s clock)',
+    )
 
 
 def probability(text: str) -> float:
@@ -302,6 +322,13 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
 def parse_history(text: str) -> list[str]:
     """The names that `--history` gives, as `parse_names`."""
     return parse_names(text, "--history")
+
+
+def add_history(parser: argparse._ActionsContainer) -> None:
+    """Adds the calls so far; `parse_history` reads them."""
+    parser.add_argument(
+        "--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)"
+    )
 
 
 def parse_names(text: str, option: str) -> list[str]:

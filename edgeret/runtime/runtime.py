@@ -287,31 +287,34 @@ class Runtime(Observed):
         policy: Policy = "auto",
         max_steps: int = planning.MAX_STEPS,
         arguments: bool = True,
+        now: datetime | None = None,
         cancelled: Callable[[], bool] | None = None,
         decided: Callable[[PlanStep], object] | None = None,
     ) -> Plan:
         """Decides again and again until `<end>`, an abstention, a loop, `max_steps` calls or `cancelled()`.
 
         With `arguments`, those of every call are read from the request, and a planner in the bundle that proved worth
-        it is asked for what is missing. `decided` is told of each step at once. Raises InputError, and PlannerError or
-        MissingExtraError where a planner must be asked.
+        it is asked for what is missing; days such as "tomorrow" are counted from `now`. `decided` is told of each step
+        at once. Raises InputError, and PlannerError or MissingExtraError where a planner must be asked.
         """
         check_count("max_steps", max_steps)
         for name, given in (("cancelled", cancelled), ("decided", decided)):
             if given is not None and not callable(given):
                 raise InputError(f"{name} must be a function, found {type(given).__name__}")
-        found = self.steps(query, policy=policy, arguments=arguments)
+        found = self.steps(query, policy=policy, arguments=arguments, now=now)
         return planning.run(query, found, max_steps, cancelled, decided)
 
-    def steps(self, query: str, *, policy: Policy = "auto", arguments: bool = True) -> Iterator[PlanStep]:
-        """The steps of a plan as they are decided, until `<end>`, an abstention, or more calls than any plan has;
+    def steps(
+        self, query: str, *, policy: Policy = "auto", arguments: bool = True, now: datetime | None = None
+    ) -> Iterator[PlanStep]:
+        """The steps of a `plan` as they are decided, until `<end>`, an abstention, or more calls than any plan has;
         whoever has enough stops reading. Raises InputError, and PlannerError or MissingExtraError where a planner must
         be asked.
         """
         DecideOptions(policy)
         if not isinstance(arguments, bool):
             raise InputError(f"arguments must be True or False, found {type(arguments).__name__}")
-        return planning.steps(self.task(query), self._loaded.tools, self._loaded.asks, policy, arguments)
+        return planning.steps(self.task(query, now=now), self._loaded.tools, self._loaded.asks, policy, arguments)
 
     def warmup(self) -> None:
         """Runs one decision, so that the first user does not pay for page faults and lazy allocations; makes what reads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,8 @@ def test_every_answer_fits_the_openapi_document_and_every_example_is_answered(te
         ({"query": "x", "risk": 2}, "between 0.005 and 0.5, found 2", "risk"),
         ({"query": "x", "risk": True}, "expected a number, found true or false", "risk"),
         ({"query": "x", "k": 1.5}, "expected a whole number", "k"), ({"query": "x", "k": 10**400}, "between 1", "k"),
+        ({"query": "x", "now": "noon"}, "expected a day and a time as 2026", "now"),
+        ({"query": "x", "now": 5}, "now: expected text, found a number", "now"),
         ({"session": "unknown"}, 'session "unknown" has no turn yet; give a query', None),
         ({"query": "x", "policy": "planner"}, "planner", None),
     ],
@@ -194,6 +197,35 @@ def test_a_session_goes_on_and_a_new_saying_is_its_next_turn(served: Served) -> 
     ask(query="mail it to me", calls=["send_mail"])
     assert "this turn has made send_mail" in ask(calls=["find_file"])["error"]["message"]
     assert ask(query="mail it to me", allowed=["write_note"])["candidates"][0]["tool"] != "send_mail"
+
+
+WATER = {"name": "water_plants", "description": "Waters the plants on a day", "parameters": {
+    "type": "object", "properties": {"day": {"type": "string", "format": "date"}}}}  # fmt: skip
+
+
+def test_tomorrow_is_counted_from_the_time_that_is_told_or_from_the_clock(
+    tiny_original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def day(given: Any) -> str:
+        told = given["steps"][0] if "steps" in given else given
+        value = told["arguments"]["day"]
+        return str(value["value"] if isinstance(value, dict) else value)
+
+    words, noon = "water the plants tomorrow", "2026-11-29T12:00:00+01:00"
+    body = {"query": words, "arguments": True, "allowed": ["water_plants"], "policy": "heads"}
+    with hosted(tiny_original) as served:
+        served.ask("/v1/tools", {"add": [WATER]})
+        told = [
+            served.ask("/v1/decide", {**body, **more}).json() for more in ({"now": noon}, {"now": noon, "session": "s"})
+        ]
+        assert [day(one) for one in told] == ["2026-11-30", "2026-11-30"]
+        before = date.today()
+        by_clock = day(served.ask("/v1/decide", body).json())
+    assert by_clock in {str(one + timedelta(days=1)) for one in (before, date.today())}
+    tools = tmp_path / "tools.jsonl"
+    tools.write_text(json.dumps(WATER))
+    assert day(printed(capsys, "select", "--tools", tools, words, "--arguments", "--now", noon)) == "2026-11-30"
+    assert day(printed(capsys, "plan", tools, words, "--policy", "heads", "--now", noon)) == "2026-11-30"
 
 
 def test_a_session_whose_tool_went_ends_and_says_so(tiny_original: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
 from edgeret import InputError
@@ -58,6 +59,24 @@ class Text:
             return {"type": "string", "enum": list(self.choices)}
         told: dict[str, Any] = {"type": ["string", "null"] if self.null else "string"}
         return told if self.most is None else {**told, "maxLength": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A day and a time of ISO 8601, as text."""
+
+    def check(self, value: Any, path: str) -> None:
+        """Raises MisfitError."""
+        Text(64).check(value, path)
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            says = f"expected a day and a time as 2026-11-29T10:00:00+01:00, found {quoted(value)}"
+            raise MisfitError(path, says) from None
+
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema."""
+        return {"type": "string", "format": "date-time", "maxLength": 64}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,12 @@ class Service:
         runtime, query, allowed = self.runtime, fields.get("query"), fields.get("allowed")
         calls = None if "calls" not in fields else _calls(fields["calls"])
         if "session" in fields:
-            with self._sessions.task(fields["session"], runtime, query, calls, allowed) as task:
+            with self._sessions.task(fields["session"], runtime, query, calls, allowed, _now(fields)) as task:
                 return _decided(task, fields)
         if query is None:
             raise MisfitError("query", "is missing; it is the user's words")
         _check_names(runtime, fields)
-        return _decided(runtime.task(query, calls or (), tools=allowed), fields)
+        return _decided(runtime.task(query, calls or (), tools=allowed, now=_now(fields)), fields)
 
     def search(self, fields: Fields) -> dict[str, Any]:
         """As `search --json`. Raises InputError."""
@@ -101,7 +102,7 @@ class Service:
     def plan(self, fields: Fields) -> dict[str, Any]:
         """As `plan --json`. Raises InputError, PlannerError or MissingExtraError."""
         options = {name: fields[name] for name in ("policy", "max_steps", "arguments") if name in fields}
-        return self.runtime.plan(fields["query"], **options).to_dict()
+        return self.runtime.plan(fields["query"], now=_now(fields), **options).to_dict()
 
     def learn(self, fields: Fields) -> dict[str, Any]:
         """As `learn --json`. Raises OffError, InputError and OverlayError."""
@@ -187,6 +188,10 @@ class Service:
 def _kept(path: Path | None) -> dict[str, Any]:
     size = path.stat().st_size if path is not None and path.exists() else 0
     return {"overlay": None if path is None else str(path), "overlay_bytes": size}
+
+
+def _now(fields: Fields) -> datetime:
+    return datetime.fromisoformat(fields["now"]) if "now" in fields else datetime.now().astimezone()
 
 
 def _decided(task: Task, fields: Fields) -> dict[str, Any]:

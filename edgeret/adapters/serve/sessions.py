@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from edgeret import Call, Conversation, InputError, Runtime, Task
@@ -42,10 +43,11 @@ class Sessions:
         query: str | None,
         calls: Sequence[str | Call] | None,
         allowed: Sequence[str] | None,
+        now: datetime,
     ) -> Iterator[Task]:
         """The task of a session's turn, for as long as it is decided. The same words with at least the calls made so
-        far go on with the latest turn, and so do calls without words; all else begins the next one. Raises InputError.
-        """
+        far go on with the latest turn, and so do calls without words; all else begins the next one, `now`. Raises
+        InputError."""
         chosen = None if allowed is None else frozenset(allowed)
         with self._lock:
             session = self._open.get(name)
@@ -62,7 +64,7 @@ class Sessions:
         with session.lock:
             if session.runtime is not runtime or session.allowed != chosen:
                 self._reopen(name, session, runtime, chosen)
-            yield _turn(session, query, calls)
+            yield _turn(session, query, calls, now)
 
     def _let_go(self, latest: Runtime) -> None:
         """Keeps what was said in other sessions, and not the runtime that they began with: after a switch of versions
@@ -101,7 +103,7 @@ class Sessions:
         session.runtime, session.allowed = runtime, allowed
 
 
-def _turn(session: _Session, query: str | None, calls: Sequence[str | Call] | None) -> Task:
+def _turn(session: _Session, query: str | None, calls: Sequence[str | Call] | None, now: datetime) -> Task:
     assert isinstance(session.conversation, Conversation), "it was opened for this request"
     given = [call if isinstance(call, Call) else Call(call) for call in calls or ()]
     task = session.conversation.task if session.turns else None
@@ -118,7 +120,7 @@ def _turn(session: _Session, query: str | None, calls: Sequence[str | Call] | No
     elif task is None or query.split() != task.query.split() or not extends:
         if session.turns >= MOST_TURNS:
             raise InputError(f"this session has {MOST_TURNS} turns; begin another one")
-        task, made = session.conversation.say(query), ()
+        task, made = session.conversation.say(query, now=now), ()
         session.turns += 1
     for call in given[len(made) :]:
         task.call(call.tool, call.arguments, call.result)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from edgeret.adapters.serve.kinds import Anything, Field, Flag, ListOf, MapOf, Number, Object, Text, TextOr
+from edgeret.adapters.serve.kinds import Anything, Field, Flag, ListOf, MapOf, Moment, Number, Object, Text, TextOr
 from edgeret.records import dataclass
 
 MOST_CHARS = 20_000
@@ -34,6 +34,11 @@ _FAILURE = Object(
     )
 )
 _CALLS = ListOf(TextOr(_NAME, _CALL), most=MOST_CALLS)
+_NOW = Field(
+    "now",
+    Moment(),
+    'what "tomorrow" is counted from, as 2026-11-29T10:00:00+01:00; by default the clock of the machine that answers',
+)
 _POLICY = Field("policy", Text(choices=POLICIES), "who decides; auto by default")
 _DECIDED: Sequence[Field] = (
     Field(
@@ -87,6 +92,7 @@ DECIDE = Action(
             Field("risk", Number(0.005, 0.5), "share of answers that may be wrong"),
             Field("k", Number(1, MOST_CANDIDATES, whole=True), "candidates to list; 10 by default"),
             Field("arguments", Flag(), "whether to read the call's arguments from the request"),
+            _NOW,
             Field("explain", Flag(), "whether to tell which part said what"),
             Field("session", Text(128), "a conversation's name of your own: earlier turns of it explain this one"),
         )
@@ -133,7 +139,8 @@ PLAN = Action(
             Field("query", _QUERY, "the user's words", needed=True),
             _POLICY,
             Field("max_steps", Number(1, 64, whole=True), "calls at most; 16 by default"),
-            Field("arguments", Flag(), "whether a planner in the bundle fills in arguments; true by default"),
+            Field("arguments", Flag(), "whether to read the calls' arguments; true by default"),
+            _NOW,
         )
     ),
     Object(

@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from statistics import median
 from typing import Literal
 
@@ -78,7 +79,7 @@ class Session:
             raise InputError("the request stands while its plan goes on; Ctrl-N begins another, Ctrl-Z takes back")
         self._set(_Plan(query))
         if query.strip():
-            self._set(_Plan(query, self.runtime.task(query)))
+            self._set(_Plan(query, self.runtime.task(query, now=datetime.now().astimezone())))
 
     def choose(self, row: int) -> str:
         """Makes the call of a row, or finishes the plan where that is `<end>`; what was done, in words. Raises
@@ -227,7 +228,7 @@ class Session:
         """The plan's task with the tools of now. Raises InputError where one of its calls' tools is gone."""
         if plan.task is None:
             return None
-        task = self.runtime.task(plan.query)
+        task = self.runtime.task(plan.query, now=datetime.now().astimezone())
         for step in plan.steps:
             (task.correct if step.corrected else task.call)(step.tool, step.arguments)
         return task
