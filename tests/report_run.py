@@ -19,13 +19,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
-from unittest.mock import patch
 
 import edgeret
 from edgeret import END, Demonstration, Tool, read_demonstrations, read_tools
 from edgeret.usage.read import read_log
 from edgeret.usage.report import summarise
-from edgeret_export import build
+from edgeret_export.build import build_bundle
 from edgeret_export.cli import main as export
 from edgeret_export.recipe import Recipe
 from edgeret_export.reference.runtime import components_of
@@ -80,10 +79,8 @@ class Bench:
         self.folder, self._tools, self._recipe = folder, tools, Recipe(profile=profile)  # type: ignore[arg-type]
 
     def build(self, name: str, demonstrations: Sequence[Demonstration]) -> edgeret.Runtime:
-        with patch.object(build, "argument_role", lambda *_: None):  # how well arguments are read is not asked here
-            build.build_bundle(
-                self._tools, demonstrations, self.folder / name, find_card(DEFAULT_ENCODER), self._recipe
-            )
+        path = self.folder / name  # how well arguments are read is not asked here
+        build_bundle(self._tools, demonstrations, path, find_card(DEFAULT_ENCODER), self._recipe, argument_head="none")
         held = components_of(edgeret.load(self.folder / name, threads=1))
         encoder: Any = Remembering(held.encoder, held.manifest.fingerprint)
         return edgeret.Runtime(replace(held, encoder=encoder))

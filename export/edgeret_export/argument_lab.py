@@ -1,17 +1,14 @@
 """Fits the head for arguments that is shipped for an encoder, on requests with arguments.
 
-    python -m edgeret_export.argument_lab --encoder CARD --others SET... --own SET... -o FILE
-
-A SET is a folder with `tools.jsonl`, whose types are JSON Schema's, and `demonstrations.jsonl`. The `own` sets are in
+A set is a folder with `tools.jsonl`, whose types are JSON Schema's, and `demonstrations.jsonl`. The `own` sets are in
 the style that strangers' tools are thought to have: they count three times. What joins the head with the rules is
-fitted on all sets, each of three parts with a head that was fitted without it, and on those `--beside`, which no head
-is fitted on: it is to know styles apart. With `--joined-as CARD` it is what another encoder's head has, and the fit
-takes a quarter of the time.
+fitted on all sets, each of three parts with a head that was fitted without it, and on those `beside`, which no head
+is fitted on: it is to know styles apart. It may be what another encoder's head has, and the fit takes a quarter of the
+time.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.parameters import Parameter
 from edgeret.inputs.tools import read_tools
 from edgeret.terminal.progress import say
 from edgeret.types import Tool
-from edgeret_export.encoders.argument_card import ArgumentCard, argument_card_of, pack_card
+from edgeret_export.encoders.argument_card import ArgumentCard
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import export_encoder
 from edgeret_export.encoders.pretrained import made_for
@@ -49,7 +47,7 @@ from edgeret_export.fitting.argument_weights import fit as fit_signs
 from edgeret_export.reference.arguments.features import parameter_text
 from edgeret_export.reference.arguments.reader import wanted_of
 from edgeret_export.reference.scoring.argument_joining import TUNED
-from edgeret_export.sources.cards import find_card
+from edgeret_export.sources.cards import Card
 
 PASSES, PEAKS, PARTS, OWN = (6, 4), (1.2e-3, 8e-4), 3, 3
 DISTRACTED, MOST_BESIDE, ALIKE = 0.6, 3, 0.6
@@ -110,6 +108,8 @@ def _others(
 def fit_head(own: Sequence[Set], others: Sequence[Set], reading: Reading, passes: Sequence[int] = PASSES) -> Arrays:
     """The head's weights, fitted to these sets: first to their calls, then with other tools' parameters beside."""
     every = [*others, *(one for one in own for _ in range(OWN))]
+    if not any(one.bare for one in every):
+        raise InputError("a head would be fitted to no call with arguments; give more sets with --own or --others")
     arrays = fit([case for one in every for case in one.bare], reading.texts, passes[0], PEAKS[0], 0, None)
     return fit([case for one in every for case in one.distracted], reading.texts, passes[1], PEAKS[1], 1, arrays)
 
@@ -187,32 +187,30 @@ def _joined(rows: Sequence[tuple[str, Row]]) -> dict[str, float]:
 START_POOL = {**dict.fromkeys(fit_pool([]), 0.0), **START, TUNED: 0.0}
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point."""
-    parser = argparse.ArgumentParser(description="Fits a head for arguments.")
-    parser.add_argument("--encoder", required=True, metavar="CARD")
-    parser.add_argument("--own", nargs="+", required=True, metavar="SET")
-    parser.add_argument("--others", nargs="*", default=[], metavar="SET")
-    parser.add_argument("--beside", nargs="*", default=[], metavar="SET")
-    parser.add_argument("--passes", nargs=2, type=int, default=PASSES, metavar="N")
-    parser.add_argument("--joined-as", metavar="CARD")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE")
-    given = parser.parse_args(argv)
-    card = find_card(given.encoder)
-    reading, chance = Reading(start(export_encoder(card, "int8", False))), random.Random(1)
-    own, others, beside = (
-        [read_set(Path(one), reading, chance) for one in listed] for listed in (given.own, given.others, given.beside)
-    )
+class Sets(NamedTuple):
+    """Folders of sets: in the style that strangers' tools are thought to have, others, and for the joining alone."""
+
+    own: Sequence[Path]
+    others: Sequence[Path] = ()
+    beside: Sequence[Path] = ()
+
+
+def make_card(
+    card: Card, sets: Sets, passes: Sequence[int], joined_as: ArgumentCard | None, offline: bool
+) -> ArgumentCard:
+    """A head for a card's encoder. Joined as another one is, nothing is left out, and its figures are of no call."""
+    reading, chance = Reading(start(export_encoder(card, "int8", offline))), random.Random(1)
+    own, others, beside = ([read_set(one, reading, chance) for one in listed] for listed in sets)
     told: dict[str, object] = {
         "card": card.name,
         "licence": card.licence,
         "made_for": made_for(card),
-        "sets": [Path(one).name for one in (*given.others, *given.own)],
-        "joined_with": [Path(one).name for one in given.beside],
-        "recipe": {"passes": list(given.passes), "peaks": PEAKS, "own_times": OWN, "distracted": DISTRACTED},
+        "sets": [one.name for one in (*sets.others, *sets.own)],
+        "joined_with": [one.name for one in sets.beside],
+        "recipe": {"passes": list(passes), "peaks": PEAKS, "own_times": OWN, "distracted": DISTRACTED},
     }
-    if given.joined_as is None:
-        arrays, pool, traits, whole = fit_card(own, others, beside, reading, given.passes)
+    if joined_as is None:
+        arrays, pool, traits, whole = fit_card(own, others, beside, reading, passes)
         told["figures"] = {
             "calls": whole.of,
             "calls_right": round(whole.calls / max(whole.of, 1), 4),
@@ -220,15 +218,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "recall": round(whole.right / max(whole.wanted, 1), 4),
         }
     else:
-        other = argument_card_of(find_card(given.joined_as))
-        if other is None:
-            parser.error(f"--joined-as {given.joined_as}: there is no head for this encoder")
-        arrays, pool, traits = fit_head(own, others, reading, given.passes), dict(other.pool), dict(other.traits)
-        told["figures"] = {"joined_as": given.joined_as}
+        arrays, pool, traits = fit_head(own, others, reading, passes), dict(joined_as.pool), dict(joined_as.traits)
+        told["figures"] = {"joined_as": joined_as.told["card"]}
     arrays = {name: np.asarray(one, np.float32) for name, one in arrays.items()}
-    Path(given.output).write_bytes(pack_card(ArgumentCard(told, arrays, pool, traits)))
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return ArgumentCard(told, arrays, pool, traits)

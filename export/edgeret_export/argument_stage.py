@@ -1,4 +1,4 @@
-"""The part of a build that is about arguments: the head that is shipped for the encoder, tuned on the demonstrations
+"""The part of a build that is about arguments: the head that there is for the encoder, tuned on the demonstrations
 where that is better, with the vectors of what the tools' parameters are called."""
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from edgeret.bundle import roles
 from edgeret.terminal.progress import say
 from edgeret.types import Tool
 from edgeret_export.encoded import Encoded
-from edgeret_export.encoders.argument_card import argument_card_of
 from edgeret_export.encoders.encodings import start
 from edgeret_export.fitting.argument_fit import Reading, reader_of, tune, vectors_of
 from edgeret_export.planner.filling import Read
 from edgeret_export.reference.arguments.filling import fill
 from edgeret_export.reference.arguments.reader import ArgumentReader
 from edgeret_export.reference.arguments.role import pack_arguments
-from edgeret_export.sources.cards import Card
 
 
 class ReadRole(NamedTuple):
@@ -28,16 +26,16 @@ class ReadRole(NamedTuple):
     reader: ArgumentReader
 
 
-def argument_role(card: Card, encoded: Encoded, fingerprint: str, seed: int) -> ReadRole | None:
+def argument_role(encoded: Encoded, fingerprint: str, seed: int) -> ReadRole | None:
     """The part of a bundle that reads arguments; None for an encoder that has no head and for a table in its place,
     whose tokens do not know each other."""
-    shipped = argument_card_of(card) if encoded.exported.role == roles.ENCODER else None
-    if shipped is None:
+    begin = encoded.argument_card if encoded.exported.role == roles.ENCODER else None
+    if begin is None:
         return None
     demonstrations = () if encoded.training is None else encoded.training.demonstrations
     tools = {tool.name: tool for tool in encoded.tools}
     reading = Reading(start(encoded.exported))
-    tuned = tune(shipped.arrays, shipped.pool, shipped.traits, tools, demonstrations, reading, seed, say)
+    tuned = tune(begin.arrays, begin.pool, begin.traits, tools, demonstrations, reading, seed, say)
     texts = vectors_of(encoded.tools, reading)
     data = pack_arguments(tuned.arrays, texts, tuned.pool, tuned.traits, tuned.counts, fingerprint)
     reader = reader_of(tuned.arrays, reading, tuned.pool, tuned.traits, tuned.counts)

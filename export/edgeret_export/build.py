@@ -26,6 +26,7 @@ from edgeret.types import Tool
 from edgeret_export.argument_stage import argument_role, read_by
 from edgeret_export.encoded import Encoded, golden_of
 from edgeret_export.encoders import parity
+from edgeret_export.encoders.argument_card import argument_card_of
 from edgeret_export.encoders.encodings import Encodings, remembered, start
 from edgeret_export.encoders.expansion import expand_vectors
 from edgeret_export.encoders.export import ExportedEncoder, attempts, encoder_of, export_encoder
@@ -99,16 +100,17 @@ def build_bundle(
     offline: bool = False,
     allow_unpinned: bool = False,
     token_vectors: str | None = None,
+    argument_head: str | None = None,
     place: Place = HERE,
 ) -> Built:
     """Builds and writes a bundle; the same inputs and recipe on the same machine give the same bytes.
 
     `finetune` tunes the encoder on the demonstrations first; `planner` is the card of a language model to put in,
     `expansion` holds queries that make tools' vectors better; `token_vectors` names a file where tables of them start,
-    in place of what is shipped for the encoder (`none`: at the encoder alone); the `place` is where texts are encoded
-    and heads fitted, and changes no byte. Raises CheckFailedError when the parity gate fails,
-    InputError for a target or inputs that do not fit, MissingExtraError without the export extra (`planner` or `train`,
-    where these are used). Nothing appears at `target` unless everything succeeded.
+    and `argument_head` what reads arguments, in place of what is shipped for the encoder (`none`: without). The `place`
+    is where texts are encoded and heads fitted, and changes no byte. Raises CheckFailedError if the parity gate fails,
+    InputError for a target or inputs that do not fit, MissingExtraError without an extra that is needed. Nothing
+    appears at `target` unless everything succeeded.
     """
     if len(tools) >= recipe.hnsw_from and not indexing.hnswlib_available():
         raise MissingExtraError("hnsw", f"an index of {len(tools)} tools (HNSW from {recipe.hnsw_from})")
@@ -120,9 +122,9 @@ def build_bundle(
         held_back = None
         if finetune:
             card, held_back = finetuned(card, tools, demonstrations, recipe.seed, offline)
-        start_at = token_vectors_of(card, token_vectors)  # a wrong file is told of before anything is encoded
+        start_at, head = token_vectors_of(card, token_vectors), argument_card_of(card, argument_head)
         encoded = encode(card, recipe, demonstrations, tools, offline, expansion, place)
-        encoded = replace(encoded, token_vectors=start_at)
+        encoded = replace(encoded, token_vectors=start_at, argument_card=head)
         if held_back is not None and encoded.training is not None:
             encoded = replace(encoded, training=encoded.training.judged_by(held_back))
         content_hash, report = assemble(writer, card, encoded, recipe, model, place)
@@ -168,7 +170,7 @@ def assemble(
             own = _write_stage(writer, roles.STATIC, card, first.stage, tokenizer.sha256)
             info[roles.STATIC] = {**own, roles.INFO_CASCADE: first.thresholds.to_dict()}
             report["cascade"] = {"held_out": first.stage.fitted.report, **first.report}
-    read = argument_role(card, encoded, info[roles.INFO_ENCODER]["fingerprint"], recipe.seed)
+    read = argument_role(encoded, info[roles.INFO_ENCODER]["fingerprint"], recipe.seed)
     if read is not None:
         writer.add("arguments.msgpack", roles.ARGUMENTS, read.data, OWN_LICENCE, OURS)
         report["arguments"] = read.report
@@ -285,8 +287,7 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
             memory = pack_memory(training.queries.vectors[training.plans], plan_calls(training), fingerprint)
             add(roles.MEMORY, "memory.msgpack", memory)
     means = no_means(vectors.shape[1]) if training is None else means_of(training)
-    familiarity = pack_familiarity(Familiarity(means, fitted.edge.edge), fingerprint)
-    add(roles.FAMILIARITY, "familiarity.msgpack", familiarity)
+    add(roles.FAMILIARITY, "familiarity.msgpack", pack_familiarity(Familiarity(means, fitted.edge.edge), fingerprint))
     return {
         roles.INFO_ENCODER: {
             "card": card.name,
@@ -379,8 +380,7 @@ def encode_with(
         training = training_set(
             demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed, examples=examples
         )
-    golden = golden_of(encoder, demonstrations, tools)
-    words = word_vectors(exported)
+    golden, words = golden_of(encoder, demonstrations, tools), word_vectors(exported)
     sayings = passed.encodings.queries(read_sayings(spoken(demonstrations, tools)))
     found = Encoded(exported, tools, tool_vectors, sayings, words, training, golden, prior, passed.parity, report)
     return replace(found, examples=examples)

@@ -22,6 +22,7 @@ from edgeret.runtime.options import PROFILES
 from edgeret.runtime.unread import unread
 from edgeret.terminal.console import Parser, add_command, add_lab, add_offline, run, table, warn
 from edgeret.types import Tool
+from edgeret_export.argument_command import add_arguments
 from edgeret_export.average_command import add_average
 from edgeret_export.centre_command import add_centre
 from edgeret_export.check_command import add_check
@@ -50,7 +51,7 @@ from edgeret_export.turns_command import add_turns
 
 _LAB = (
     *(add_prior, add_token_vectors, add_centre, add_tune, add_average, add_thin, add_cut),
-    *(add_expand, add_route, add_turns, add_planner, add_trajectories, add_teach),
+    *(add_arguments, add_expand, add_route, add_turns, add_planner, add_trajectories, add_teach),
 )
 """What makes the models that others build with; see docs/howto/tune.md."""
 _GARBAGE = 50_000
@@ -76,7 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
     )
     example.add_argument("folder", nargs="?", default="edgeret-example", metavar="FOLDER", help="default: %(default)s")
-    lab = add_lab(parser, commands, "make priors, tables, adapters and planners, which builds then take")
+    lab = add_lab(parser, commands, "make priors, tables, heads, adapters and planners, which builds then take")
     for add in _LAB:
         add(lab)
     return parser
@@ -191,7 +192,7 @@ def _add_models(build: argparse.ArgumentParser) -> None:
 
 
 def _add_vectors(parser: argparse.ArgumentParser) -> None:
-    """How many numbers a vector has, where tokens' vectors start, and how the index keeps those of tools."""
+    """How many numbers a vector has, where tokens' vectors start, what reads arguments, and how tools' are kept."""
     parser.add_argument(
         "--dimension",
         type=int,
@@ -203,6 +204,12 @@ def _add_vectors(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="what `token-vectors` wrote, in place of those that are shipped for the encoder, where a table of token "
         "vectors starts; none: it is fitted to the tools and demonstrations alone",
+    )
+    parser.add_argument(
+        "--argument-head",
+        metavar="FILE",
+        help="what `arguments` wrote, in place of the head that is shipped for the encoder, to read arguments with; "
+        "none: they are read by signs alone",
     )
     parser.add_argument(
         "--index-vectors",
@@ -237,6 +244,8 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
             check_licence(model, frozenset(arguments.accept_licence))
     if arguments.finetune and arguments.adapter is not None:
         raise InputError("--finetune makes an adapter of its own; leave out --adapter or --finetune")
+    if arguments.argument_head not in (None, "none") and recipe.profile == "tiny":
+        raise InputError("--argument-head: a tiny bundle's tokens do not know each other, so no head reads them")
     # Cards of another kind are refused below, and not downloaded before.
     if card.encoder is not None:
         fetch_missing(card, offline=arguments.offline, allow_unpinned=False)
@@ -260,6 +269,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
             offline=arguments.offline,
             allow_unpinned=arguments.allow_unpinned,
             token_vectors=arguments.token_vectors,
+            argument_head=arguments.argument_head,
             place=place,
         )
     return {

@@ -13,6 +13,7 @@ from edgeret.encoders.variants import Variant
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.types import Tool
+from edgeret_export.encoders.argument_card import ArgumentCard
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.parity import Parity
 from edgeret_export.encoders.pretrained import TokenVectors
@@ -42,7 +43,8 @@ class Encoded:
     demonstrations (None if there are none), queries whose vectors travel along, and the prior for all of it. `report`
     tells of the expansion, if there was one; `variants` are graphs that stand in for the encoder, and a table of token
     vectors starts at those of `token_vectors`, where there are any. `sayings` are unit vectors of what people say to
-    assistants that few tools serve (sayings, dimension); `examples` are what the tools show, None for nothing."""
+    assistants that few tools serve (sayings, dimension); `examples` are what the tools show, None for nothing. The head
+    that reads arguments begins at `argument_card`; without one, and beside a table, signs alone read them."""
 
     exported: ExportedEncoder
     tools: Sequence[Tool]
@@ -57,6 +59,7 @@ class Encoded:
     variants: Sequence[TriedVariant] = ()
     token_vectors: TokenVectors | None = None
     examples: Examples | None = None
+    argument_card: ArgumentCard | None = None
 
 
 def golden_of(encoder: Encoder, demonstrations: Sequence[Demonstration], tools: Sequence[Tool]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret_export import argument_lab
 from edgeret_export.argument_lab import Set, fit_card, read_set
+from edgeret_export.cli import main as export
 from edgeret_export.encoders.argument_card import ArgumentCard, argument_card_of, pack_card, read_card
 from edgeret_export.encoders.pretrained import made_for
 from edgeret_export.fitting.argument_fit import Arrays, Reading, counts_of, fit, reader_of, tune
@@ -134,6 +136,57 @@ def test_a_card_reads_as_it_was_written_and_says_what_is_wrong(tmp_path: Path) -
         read_card(path, DIMENSION)
     with pytest.raises(InputError, match="cannot be read"):
         read_card(tmp_path / "none", DIMENSION)
+
+
+def test_a_build_takes_the_head_of_a_file_or_none_and_no_other_encoders(tmp_path: Path) -> None:
+    card, other = find_card("all-minilm-l6-v2"), find_card("all-minilm-l6-v2-tools")
+    shipped = argument_card_of(card)
+    assert shipped is not None
+    path = tmp_path / "x.msgpack"
+    path.write_bytes(pack_card(replace(shipped, pool={**shipped.pool, "rules": 0.125})))
+    found = argument_card_of(card, str(path))
+    assert found is not None and found.pool["rules"] == 0.125
+    assert argument_card_of(card, "none") is None
+    with pytest.raises(InputError, match=r"another encoder than all-minilm-l6-v2-tools .*lab arguments"):
+        argument_card_of(other, str(path))
+    with pytest.raises(InputError, match="cannot be read"):
+        argument_card_of(card, str(tmp_path / "none"))
+
+
+def test_a_tiny_bundle_and_sets_without_calls_take_no_head(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: MonkeyPatch
+) -> None:
+    tools = tmp_path / "tools.jsonl"
+    tools.write_text('{"name": "play", "description": "Plays."}\n')
+    given = ["--tools", str(tools), "-o", str(tmp_path / "b"), "--argument-head", "x"]
+    assert export(["build", *given, "--profile", "tiny"]) == 2
+    assert "--argument-head: a tiny bundle's tokens" in capsys.readouterr().err
+    with pytest.raises(InputError, match="no call with arguments; give more sets"):
+        argument_lab.fit_head([Set(TOOLS, (), (), ())], [], Reading(Encoder()))  # type: ignore[arg-type]
+
+
+def test_the_command_fits_a_head_to_sets_and_joins_it_as_it_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def made(card: Any, sets: argument_lab.Sets, passes: Any, joined_as: Any, offline: bool) -> ArgumentCard:
+        asked.append((card.name, sets, passes, joined_as, offline))
+        return ArgumentCard(
+            {"made_for": {}, "figures": {"calls": 3}}, _begin(), POOL, {**dict.fromkeys(shape.TRAITS, 0.0)}
+        )
+
+    monkeypatch.setattr(argument_lab, "make_card", made)
+    path = tmp_path / "head.msgpack"
+    given = ["lab", "arguments", "--own", "a", "b", "--others", "c", "--passes", "1", "2", "-o", str(path)]
+    assert export(given) == 0
+    assert read_card(path, DIMENSION).pool == POOL
+    assert "calls 3" in (told := capsys.readouterr().out) and f"--argument-head {path}" in told
+    assert asked == [("all-minilm-l6-v2", ([Path("a"), Path("b")], [Path("c")], []), [1, 2], None, False)]
+    assert export([*given, "--joined-as", "paraphrase-multilingual-minilm-l12-v2"]) == 2
+    assert "there is no head for this encoder" in capsys.readouterr().err
+    assert export([*given[:-1], str(tmp_path)]) == 2
+    assert len(asked) == 1
 
 
 def test_every_set_is_read_and_joined_by_what_was_fitted_without_it(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from edgeret.bundle.codec import pack, unpack
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret_export.encoders.export import encoder_of
-from edgeret_export.encoders.pretrained import made_for
+from edgeret_export.encoders.pretrained import NONE, made_for
 from edgeret_export.reference.arguments.role import pool_of, stored_pool, weights_of
 from edgeret_export.reference.scoring.argument_head import pack_head, unpack_head
 from edgeret_export.reference.scoring.argument_shape import TRAITS
@@ -67,11 +67,21 @@ def read_card(path: Path, dimension: int) -> ArgumentCard:
         raise InputError(f"{path}: no head for arguments ({error})") from None
 
 
-def argument_card_of(card: Card) -> ArgumentCard | None:
-    """The head that is shipped for this encoder as it is; None where none is. Raises InputError for a wrong file."""
-    path = Path(str(cards_folder())) / FOLDER / f"{card.name}{SUFFIX}"
-    if not path.is_file():
+def argument_card_of(card: Card, told: str | None = None) -> ArgumentCard | None:
+    """The head in the file `told`, or the one that is shipped for this encoder as it is; None for `none`, or where none
+    is shipped. Raises InputError for a file that is none, or is another encoder's."""
+    if told == NONE:
+        return None
+    path = Path(str(cards_folder())) / FOLDER / f"{card.name}{SUFFIX}" if told is None else Path(told)
+    if told is None and not path.is_file():
         return None
     encoder = encoder_of(card)
     found = read_card(path, encoder.truncate or encoder.dimension)
-    return found if found.told["made_for"] == made_for(card) else None
+    if found.told["made_for"] == made_for(card):
+        return found
+    if told is not None:
+        raise InputError(
+            f"{told}: a head for another encoder than {card.name} as it is now (made for {found.told.get('card')}); "
+            f"fit one with: edgeret-export lab arguments --encoder {card.name}"
+        )
+    return None
