@@ -1,6 +1,6 @@
-"""Writes src/languages_data.h: what the core knows of languages, from edgeret/inputs/languages/*.json and what sections
-16.10 to 16.13 of docs/FORMAT.md list: words with what they are in, and expressions as programs for src/pattern.c. And
-src/pieces_data.h, with what make_pieces.py has of arguments.
+"""Writes src/languages_data.h: what the core knows of languages, from the reference's inputs/languages/*.json and what
+sections 16.10 to 16.13 of docs/FORMAT.md list: words with what they are in, and expressions as programs for
+src/pattern.c. And src/pieces_data.h, with what make_pieces.py has of arguments.
 
     PYTHONPATH=.:export python core/make_languages.py            writes the files
     PYTHONPATH=.:export python core/make_languages.py --check    fails where they are others
@@ -22,9 +22,8 @@ import make_pieces
 from characters import FOLDED, MANY, letter_bytes
 from expressions import FIRST_LIST, Programs
 
-from edgeret.inputs import language, language_rules, values
 from edgeret_export.reference import opposites
-from edgeret_export.reference.inputs import units
+from edgeret_export.reference.inputs import language, language_rules, units, values
 
 VERSION = "14.0.0"
 TARGET = Path(__file__).parent / "src" / "languages_data.h"

@@ -10,8 +10,8 @@ from decimal import Decimal
 
 from expressions import FIRST_LIST, Programs
 
-from edgeret.inputs import measures, numerals, values, words
-from edgeret_export.reference.inputs import amounts, chunks, dates, glosses, units
+from edgeret.inputs import numerals, words
+from edgeret_export.reference.inputs import amounts, chunks, dates, glosses, measures, units, values
 
 GLUED = "glued"  # what may stand right behind a number, as a list of words beside those of values
 LANGUAGES = ("en", "de", "fr", "es", "zh")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-FILES = Path(__file__).parents[1] / "edgeret" / "inputs" / "languages"
+FILES = Path(__file__).parents[1] / "export" / "edgeret_export" / "reference" / "inputs" / "languages"
 TOLD = {code: json.loads((FILES / f"{code}.json").read_text("utf-8")) for code in ("en", "de", "fr", "es", "zh")}
 FIRSTS = [one.split()[0] for one, _ in TOLD["en"]["opposites"]["pairs"]]
 Stem = Callable[[str], str]

@@ -579,6 +579,36 @@ typedef struct {
 ER_API er_status er_search(
     const er_model *, er_text query, const er_search_options *, er_hit *room, size_t *count, er_error *);
 
+/* ---- What words say by themselves ---- */
+
+/* Languages whose rules are known; and kinds of values. */
+typedef enum { ER_EN, ER_DE, ER_FR, ER_ES, ER_ZH, ER_LANGUAGES } er_language;
+enum { ER_VALUE_URL, ER_VALUE_EMAIL, ER_VALUE_PATH, ER_VALUE_CHANNEL, ER_VALUE_IBAN, ER_VALUE_MONEY, ER_VALUE_TIME, ER_VALUE_DATE,
+       ER_VALUE_DURATION, ER_VALUE_PHONE, ER_VALUE_QUOTED, ER_VALUE_NUMBER, ER_VALUE_PERCENT, ER_VALUES };
+
+typedef struct {
+    uint32_t begin, end; /* code points of a text, the second not included */
+} er_span;
+
+enum { ER_MOST_CLAUSES = 24 };
+
+typedef struct {
+    size_t size;          /* sizeof(er_understood) */
+    er_language language; /* by 16.11; English where there is doubt */
+    int32_t sure;         /* 1: nobody doubts that it is this one, and not English */
+    int32_t only_asks;    /* 1: a question that changes nothing (16.13) */
+    uint32_t values;      /* kinds of values that stand in it (16.12), each a bit: 1 << ER_VALUE_URL and the like */
+    uint32_t clause_count, part_count;
+    er_span clauses[ER_MOST_CLAUSES]; /* that are compared with tools (16.4, 16.9): at least one, which may be all of it */
+    er_span parts[ER_MOST_CLAUSES];   /* that a search may look for one by one: without signs around them, each once, never all of it */
+} er_understood;
+
+/* Reads a text of at most 20,000 characters by the rules of its language; no bundle is needed. */
+ER_API er_status er_understand(er_text, er_understood *, er_error *);
+
+/* The kinds of values that a tool takes by its parameters' names and formats, as bits; 0 where there is no such tool. */
+ER_API uint32_t er_tool_takes(const er_model *, uint32_t tool);
+
 /* ---- Text, for whoever brings an encoder ---- */
 
 /* The query's tokens without special ones, as the bundle's tokenizer has them. Any of the three may be NULL. Places are code points of prefix + query. */

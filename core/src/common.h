@@ -69,11 +69,6 @@ static inline bool er_same(er_text a, er_text b) { return a.length == b.length &
 static inline bool er_is(er_text a, const char *b) { return a.length == strlen(b) && !memcmp(a.at, b, a.length); }
 static inline er_text er_cut(er_text of, size_t begin, size_t end) { return (er_text){of.at + begin, end - begin}; }
 
-/* From one up to another, the second not included: of code points, unless said otherwise. */
-typedef struct {
-    uint32_t begin, end;
-} er_span;
-
 /* A text as code points, with where each begins in its bytes (count + 1 of these). Whoever makes one has proved that it
    is UTF-8. */
 typedef struct {

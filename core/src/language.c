@@ -79,7 +79,7 @@ static bool is_han(uint32_t c) { return (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x
 static bool is_kana_or_hangul(uint32_t c) { return (c >= 0x3040 && c <= 0x30ff) || (c >= 0x1100 && c <= 0x11ff) || (c >= 0xac00 && c <= 0xd7af); }
 
 /* Rule 1. */
-static bool is_chinese(const er_view *low)
+static bool is_chinese(const er_view *low, uint32_t *lead)
 {
     uint32_t han = 0, latin = 0, english = 0;
     for (uint32_t i = 0; i < low->count; i++) {
@@ -95,7 +95,9 @@ static bool is_chinese(const er_view *low)
         latin++;
         english += known & 1;
     }
-    return han > latin && han >= 2 * english;
+    if (han <= latin || han < 2 * english) return false;
+    *lead = han - english;
+    return true;
 }
 
 /* Different runs of letters, each with the languages that it is known to; true if none speaks against English. */
@@ -122,13 +124,16 @@ static bool plain(const er_view *low, told_word *words, uint32_t *count)
     return !matters;
 }
 
-er_language er_language_by(const er_view *low)
+er_language er_language_by(const er_view *low, uint32_t *lead)
 {
     told_word words[ER_LOOKED_AT + 1]; /* of which a text in lower case has no more runs of letters */
     uint32_t count;
     bool opening[ER_LANGUAGES] = {false};
+    uint32_t unasked;
+    if (!lead) lead = &unasked;
+    *lead = 0;
     if (plain(low, words, &count)) return ER_EN;
-    if (is_chinese(low)) return ER_ZH;
+    if (is_chinese(low, lead)) return ER_ZH;
     for (uint32_t i = 0; i < low->count; i++) opening[ER_ES] |= low->points[i] == 0xbf || low->points[i] == 0xa1;
     for (uint32_t i = 0; i < count; i++) {
         told_word *w = &words[i];
@@ -157,6 +162,7 @@ er_language er_language_by(const er_view *low)
         if (own + more > most && (own + more >= 2 || (!against && stands_alone)) && alone + more > 2 * against) {
             best = (er_language)language;
             most = own + more;
+            *lead = most > against ? most - against : 0;
         }
     }
     return best;
@@ -169,5 +175,5 @@ er_language er_language_of(const er_points *text)
     uint8_t kinds[2 * ER_LOOKED_AT];
     const uint32_t count = er_lower(text->points, text->count < ER_LOOKED_AT ? text->count : ER_LOOKED_AT, low);
     er_fill_view(low, count, caseless, kinds);
-    return er_language_by(&(er_view){low, caseless, kinds, count});
+    return er_language_by(&(er_view){low, caseless, kinds, count}, NULL);
 }

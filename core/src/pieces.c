@@ -383,7 +383,7 @@ bool er_read_pieces(er_arena *arena, const er_points *query, er_reading *reading
     er_view first;
     if (!er_said_of(arena, text->points, text->count, &r->said)) return false;
     if (!er_low_part(arena, &r->said, 0, text->count < ER_LOOKED_AT ? text->count : ER_LOOKED_AT, &first)) return false;
-    reading->language = er_language_by(&first);
+    reading->language = er_language_by(&first, NULL);
     if (!er_cut_units(r) || !find_clauses(r) || !er_find_matches(r) || !put_matches(r)) return false;
     finder f = {.r = r, .found = ER_TAKE(arena, er_piece, ER_MOST_PIECES), .negated = ER_TAKE(arena, uint8_t, r->count + 1)};
     if (!f.found || !f.negated || !find_corrections(&f)) return false;

@@ -6,12 +6,7 @@
 
 #include "common.h"
 
-typedef enum { ER_EN, ER_DE, ER_FR, ER_ES, ER_ZH, ER_LANGUAGES } er_language;
-
-enum { ER_MOST_CLAUSES = 24, ER_MOST_WISHES = 3 };
-
-enum { ER_VALUE_URL, ER_VALUE_EMAIL, ER_VALUE_PATH, ER_VALUE_CHANNEL, ER_VALUE_IBAN, ER_VALUE_MONEY, ER_VALUE_TIME, ER_VALUE_DATE,
-       ER_VALUE_DURATION, ER_VALUE_PHONE, ER_VALUE_QUOTED, ER_VALUE_NUMBER, ER_VALUE_PERCENT, ER_VALUES };
+enum { ER_MOST_WISHES = 3 };
 
 /* What a text's words say of opposites: a bit a side, side 2p and 2p + 1 of pair p; and stems. */
 typedef struct {
@@ -22,6 +17,7 @@ typedef struct {
 
 typedef struct {
     er_language language;
+    bool sure;                        /* that it is this one, and not English */
     er_points points;
     er_span clauses[ER_MOST_CLAUSES]; /* at least one, the whole query if none is long enough */
     uint32_t clause_count;

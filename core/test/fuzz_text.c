@@ -24,6 +24,20 @@ static void check_tokens(const er_model *model, er_text query)
     free(ids);
 }
 
+/* So do those of clauses and parts. */
+static void check_understood(er_text query)
+{
+    er_error why = {0};
+    er_understood read = {.size = sizeof read};
+    if (er_understand(query, &read, &why)) return;
+    if (read.language >= ER_LANGUAGES || read.values >> ER_VALUES || !read.clause_count) abort();
+    if (read.clause_count > ER_MOST_CLAUSES || read.part_count > ER_MOST_CLAUSES) abort();
+    for (uint32_t i = 0; i < read.clause_count; i++)
+        if (read.clauses[i].begin > read.clauses[i].end || read.clauses[i].end > query.length) abort();
+    for (uint32_t i = 0; i < read.part_count; i++)
+        if (read.parts[i].begin >= read.parts[i].end || read.parts[i].end > query.length) abort();
+}
+
 static void decide(er_task *task)
 {
     er_error why = {0};
@@ -51,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     const er_status begun = er_begin(model, query, NULL, &task, &why);
     fuzz_refused(begun, &why);
     check_tokens(model, query);
+    check_understood(query);
     fuzz_use(model, query, NULL);
     if (begun == ER_OK) {
         er_text calls[8] = {ER_TEXT("")};

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edgeret.inputs.language import name_of
+from edgeret.core.understood import LANGUAGES
 from edgeret.quoting import few, quoted
 
 
@@ -18,7 +18,7 @@ def _lines(one: Mapping[str, Any]) -> Iterator[str]:
     """What was read in a text, in lines."""
     asks = ", a question that changes nothing" if one["only_asks"] else ""
     parts = "".join(f"; {quoted(clause)}" for clause in one["clauses"])
-    yield f"{quoted(one['text'])} is read as {name_of(one['language'])}{asks}{parts}"
+    yield f"{quoted(one['text'])} is read as {LANGUAGES[one['language']]}{asks}{parts}"
     for kind, takers in one["values"].items():
         named = few(takers["first"]) or "none"
         yield f"  {kind}: {takers['tools']} tools take one, by their parameters' names: {named}"

@@ -212,6 +212,7 @@ _TAKES: dict[str, tuple[Any, ...]] = {
     "task_encoding": (HANDLE, c.c_void_p, c.c_void_p),
     "arguments": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p),
     "left_aside": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
+    "understand": (Text, c.c_void_p, c.c_void_p),
     "times": (HANDLE, c.c_void_p, c.c_void_p),
     "search": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p),
     "learner_open": (HANDLE, c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p),
@@ -247,6 +248,7 @@ class Library:
         for name in ("free", "end", "learner_close", "embedder_close"):
             call = getattr(quick, f"er_{name}")
             call.argtypes, call.restype = (HANDLE,), None
+        quick.er_tool_takes.argtypes, quick.er_tool_takes.restype = (HANDLE, c.c_uint32), c.c_uint32
         quick.er_learner_model.argtypes, quick.er_learner_model.restype = (HANDLE,), c.c_void_p
         self.whole, self.quick = whole, quick
 

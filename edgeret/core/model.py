@@ -136,6 +136,10 @@ class Model:
         """A tool's JSON object."""
         return bytes(self.library.quick.er_tool_definition(self._handle, tool))
 
+    def takes(self, tool: int) -> int:
+        """The kinds of values that a tool takes by its parameters, as bits."""
+        return int(self.library.quick.er_tool_takes(self._handle, tool))
+
     def begin(
         self,
         query: str,

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edgeret.inputs.jsonl import decode
-from edgeret.inputs.parameters import APART, parameters
 from edgeret.planner.arguments import Filled, settle
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.grammar import UnsupportedSchemaError, grammar
@@ -17,6 +16,15 @@ from edgeret.planner.prompts import filling_prompt
 from edgeret.planner.reranker import UNMEASURED
 from edgeret.types import Argument, Arguments, Call, Tool, Usage
 
+_APART = frozenset(
+    (
+        *("$schema", "$id", "$defs", "definitions", "$comment", "type", "title", "description", "properties"),
+        *("required", "additionalProperties", "examples", "default", "deprecated", "minProperties", "maxProperties"),
+    )
+)
+"""Keywords of a tool's schema under which each parameter stands for itself, or that only count them."""
+_OF_TEXT = frozenset(("type", "properties", "required", "additionalProperties", "title", "description"))
+"""Keywords of an object that needs no more than its properties: lists of those that need one text are read."""
 _ANY_OBJECT = r"""
 root ::= object
 value ::= object | array | string | number | "true" | "false" | "null"
@@ -90,13 +98,42 @@ def fill(
 def asked_for(tool: Tool, read: Arguments) -> tuple[str, ...]:
     """Parameters that a planner is asked for where arguments were `read`: those that are missing, and objects, which
     nobody reads."""
-    nested = (one.name for one in parameters(tool) if one.kind == "nested" and one.name not in read.given)
-    return tuple(dict.fromkeys((*read.missing, *nested)))
+    properties = tool.parameters.get("properties")
+    inside = properties.items() if isinstance(properties, Mapping) else ()
+    nested = (str(name) for name, schema in inside if isinstance(schema, Mapping) and _nested(schema))
+    return tuple(dict.fromkeys((*read.missing, *(name for name in nested if name not in read.given))))
+
+
+def _nested(schema: Mapping[str, Any]) -> bool:
+    """Whether a parameter is an object, or a list of lists or of objects of more than one text."""
+    schema = _one_of(schema)
+    if schema.get("type") == "array":
+        items = schema.get("items")
+        schema = _one_of(items) if isinstance(items, Mapping) else {}
+        if _OF_TEXT.issuperset(schema) and len(needed := required(schema)) == 1:
+            properties = schema.get("properties")
+            inner = properties.get(needed[0]) if isinstance(properties, Mapping) else None
+            if isinstance(inner, Mapping) and _one_of(inner).get("type") == "string":
+                return False
+    return "enum" not in schema and (schema.get("type") in ("object", "array") or "properties" in schema)
+
+
+def _one_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The one alternative that is not null, where there is one such; the schema itself otherwise."""
+    for key in ("anyOf", "oneOf"):
+        options = schema.get(key)
+        if isinstance(options, list) and "type" not in schema and "enum" not in schema:
+            kept = [one for one in options if isinstance(one, Mapping) and one.get("type") != "null"]
+            if len(kept) == 1:
+                return kept[0]
+    kinds = schema.get("type")
+    named = [kind for kind in kinds if kind != "null"] if isinstance(kinds, list) else []
+    return {**schema, "type": named[0]} if len(named) == 1 else schema
 
 
 def _question(tool: Tool, read: Arguments | None) -> _Question:
     properties = tool.parameters.get("properties")
-    if read is None or not isinstance(properties, Mapping) or not APART.issuperset(tool.parameters):
+    if read is None or not isinstance(properties, Mapping) or not _APART.issuperset(tool.parameters):
         return _Question(tool, {}, {})
     names = asked_for(tool, read)
     known = {name: argument for name, argument in read.given.items() if name not in names}

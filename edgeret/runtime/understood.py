@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.asking import only_asks
-from edgeret.inputs.clauses import clause_spans, parts, split_clauses
-from edgeret.inputs.language import language_of, rules_in
-from edgeret.inputs.values import KINDS, values_in, values_taken
+from edgeret.core.understood import Words, kinds_of, words_of
 from edgeret.records import dataclass
 from edgeret.runtime.loaded import Loaded
 
@@ -55,32 +52,33 @@ class Understood:
 
 def understood(loaded: Loaded, text: str) -> Understood:
     """As `Runtime.understood`."""
-    values = {}
-    if kinds := values_in(text):
-        taken = {name: values_taken(tool) for name, tool in loaded.tools.items()}
-        for kind in kinds:
+    read, values = words_of(text), {}
+    if read.values:
+        numbers = zip(loaded.tools, loaded.numbers_of(loaded.tools).tolist(), strict=True)
+        taken = {name: kinds_of(loaded.core.takes(number)) for name, number in numbers}
+        for kind in read.values:
             taking = [name for name, takes in taken.items() if kind in takes]
-            values[KINDS[kind]] = len(taking), tuple(taking[:MOST_NAMED])
-    clauses = tuple(split_clauses(text)[:MOST_CLAUSES])
-    return Understood(text, language_of(text), clauses, only_asks(text), values, _near(loaded, text))
+            values[kind] = len(taking), tuple(taking[:MOST_NAMED])
+    return Understood(
+        *(text, read.language, read.parts[:MOST_CLAUSES], read.only_asks, values, _near(loaded, text, read))
+    )
 
 
-def _near(loaded: Loaded, text: str) -> tuple[NearExample, ...]:
+def _near(loaded: Loaded, text: str, read: Words) -> tuple[NearExample, ...]:
     shown = [(name, said) for name, tool in loaded.tools.items() for said in tool.examples]
     _, vectors = loaded.vectors_of(list(dict.fromkeys(name for name, _ in shown)))
     if not len(vectors) == len(shown) > 0:  # some became demonstrations, or never were encoded
         return ()
-    near = (_asked(loaded, text) @ vectors.T).max(axis=0)
+    near = (_asked(loaded, text, read) @ vectors.T).max(axis=0)
     return tuple(
         NearExample(shown[row][0], shown[row][1], round(float(near[row]), 4), _shown_by(vectors, row))
         for row in np.argsort(-near, kind="stable")[:MOST_NEAR].tolist()
     )
 
 
-def _asked(loaded: Loaded, text: str) -> NDArray[np.float32]:
+def _asked(loaded: Loaded, text: str, read: Words) -> NDArray[np.float32]:
     """Unit vectors of the whole text and of its clauses, float32 (1 + clauses, dimension)."""
-    encoded, rules = loaded.own_encoder.encode_query(text), rules_in(text)
-    spans = clause_spans(text, parts(text, rules).least, rules)[:MOST_CLAUSES]
+    encoded, spans = loaded.own_encoder.encode_query(text), read.clauses[:MOST_CLAUSES]
     inside = [(encoded.spans[:, 0] >= begin) & (encoded.spans[:, 1] <= end) for begin, end in spans]
     means = [encoded.tokens[here].mean(axis=0) for here in inside if here.any()]
     found: NDArray[np.float32] = np.stack([encoded.vector, *(mean / np.linalg.norm(mean) for mean in means)])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from edgeret.core.understood import LANGUAGES, words_of
 from edgeret.encoders.languages import foreign_script
-from edgeret.inputs.language import name_of, surely_not_english
-from edgeret.inputs.language_rules import LANGUAGES
+
+LOOKED_AT = 400
+"""Characters by which the library tells a language."""
 
 
 def unread(query: str, languages: tuple[str, ...]) -> str | None:
@@ -16,8 +18,8 @@ def unread(query: str, languages: tuple[str, ...]) -> str | None:
     if script is not None:
         return f"{script.title()} script"
     others = _others(languages)
-    found = surely_not_english(query) if others else None
-    return f"what looks like {name_of(found)}" if found is not None and found in others else None
+    found = words_of(query[:LOOKED_AT]) if others else None
+    return f"what looks like {LANGUAGES[found.language]}" if found and found.sure and found.language in others else None
 
 
 @lru_cache(64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgeret.inputs.clauses import split_clauses
+from edgeret.core.understood import words_of
 from edgeret.strategies.base import Search, Strategy
 from edgeret.strategies.fusion import peak_rank
 from edgeret.types import Hit
@@ -15,7 +15,7 @@ MAX_CLAUSES = 16
 
 def _by_clauses(search: Search) -> Iterator[list[Hit]]:
     """The views of a request and of its first MAX_CLAUSES clauses."""
-    for part in (search.request, *split_clauses(search.request)[:MAX_CLAUSES]):
+    for part in (search.request, *words_of(search.request).parts[:MAX_CLAUSES]):
         yield search.nearest(part)
 
 

@@ -8,20 +8,23 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from edgeret.inputs.values import ENDINGS, KINDS, values_in
+from edgeret.core.understood import words_of
 from edgeret.types import REFERENCE
 
 Redact = Callable[[str], str]
 """Gives a text back with nothing in it that must not be kept."""
 WITHHELD = "[withheld]"
-_WITHOUT = frozenset(map(KINDS.index, ("url", "email", "path", "channel", "iban", "phone", "quoted", "number")))
+_WITHOUT = frozenset(("url", "email", "path", "channel", "iban", "phone", "quoted", "number"))
+_READ, _STEP = 4000, 3000
+"""Characters in which the library looks for values at a time, and from one such time to the next."""
+_FILES = "txt|md|pdf|csv|json|py|js|ts|html|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|zip|log|ya?ml|xml|mp[34]|wav|sh"
 _VALUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (f"[{name}]", re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
         ("quoted", r"\"[^\"]*\"|“[^”]*”|«[^»]*»|「[^」]*」|‘[^’]{2,200}’(?!\w)|(?<!\w)'[^']{2,200}'(?!\w)"),
         ("url", r"https?://\S+|\bwww\.\S+|[\w-]{2,40}(?:\.[\w-]{1,40}){0,3}\.(?:com|org|net|io|dev|de|fr|es|cn|edu|gov"
          r"|ai|app|co\.uk)\b(?!@)(?:/\S*)?"),
-        ("path", rf"(?:(?<=\s)|^)(?:~/|/)[\w.-]\S*|\*\.\w+|\b[\w.-]{{1,60}}/[\w./-]+|\b[\w-]{{1,60}}\.(?:{ENDINGS})\b"),
+        ("path", rf"(?:(?<=\s)|^)(?:~/|/)[\w.-]\S*|\*\.\w+|\b[\w.-]{{1,60}}/[\w./-]+|\b[\w-]{{1,60}}\.(?:{_FILES})\b"),
         ("channel", r"(?:(?<=\s)|^)[#@][^\W\d_][\w-]*"),
         ("number", r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3}\b)?|\+?\w*\d(?:[\d ().,:/-]*\d)?\w*"),
     )
@@ -36,7 +39,8 @@ def redacted(text: str) -> str:
     for name, pattern in (_VALUES[0], _EMAIL, *_VALUES[1:]):
         text = pattern.sub(name, text)
     plain = re.sub(r"\[[a-z]+\]", " it ", text)
-    return WITHHELD if _WITHOUT.intersection(values_in(plain)) else text
+    parts = (plain[at : at + _READ] for at in range(0, len(plain), _STEP))
+    return WITHHELD if any(not _WITHOUT.isdisjoint(words_of(part).values) for part in parts) else text
 
 
 def redact_value(value: Any, redact: Redact) -> Any:

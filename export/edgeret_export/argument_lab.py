@@ -20,7 +20,6 @@ import numpy as np
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
-from edgeret.inputs.parameters import Parameter
 from edgeret.inputs.tools import read_tools
 from edgeret.terminal.progress import say
 from edgeret.types import Tool
@@ -46,6 +45,7 @@ from edgeret_export.fitting.argument_weights import choices
 from edgeret_export.fitting.argument_weights import fit as fit_signs
 from edgeret_export.reference.arguments.features import parameter_text
 from edgeret_export.reference.arguments.reader import wanted_of
+from edgeret_export.reference.inputs.parameters import Parameter
 from edgeret_export.reference.scoring.argument_joining import TUNED
 from edgeret_export.sources.cards import Card
 

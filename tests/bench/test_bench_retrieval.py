@@ -17,7 +17,6 @@ from test_bench_plan import Model, with_planner
 import edgeret
 from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
-from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.inputs.tools import read_tools
@@ -31,6 +30,7 @@ from edgeret_bench.cli import main
 from edgeret_export.encoders import expansion as expanding
 from edgeret_export.encoders.word_vectors import word_reader
 from edgeret_export.reference.encoders.onnx import OnnxEncoder
+from edgeret_export.reference.inputs.clauses import split_clauses
 from edgeret_export.reference.runtime import components_of
 from edgeret_export.sources.expansions import Expansion, Line, as_text, origin_hash
 from edgeret_export.sources.priors import read_prior

@@ -8,9 +8,9 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from edgeret.inputs.language import language_of
-from edgeret.inputs.language_rules import LANGUAGES
 from edgeret_export.reference.inputs.chunks import chunks
+from edgeret_export.reference.inputs.language import language_of
+from edgeret_export.reference.inputs.language_rules import LANGUAGES
 from edgeret_export.reference.inputs.units import PATTERNS
 
 SOURCES = (

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs import asking, clauses, language, values
-from edgeret.inputs.language_rules import LANGUAGES, content, rules_of
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.types import Tool
-from edgeret_export.reference.inputs import opposites
+from edgeret_export.reference.inputs import asking, clauses, language, opposites, values
 from edgeret_export.reference.inputs.changing import changes
+from edgeret_export.reference.inputs.language_rules import LANGUAGES, content, rules_of
 from edgeret_export.reference.opposites import Opposites
 from edgeret_export.reference.values import ToolValues
 from edgeret_export.reference.word_table import ToolWords

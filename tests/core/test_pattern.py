@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from edgeret.inputs import values
-from edgeret.inputs.language_rules import LANGUAGES, rules_of
+from edgeret_export.reference.inputs import values
+from edgeret_export.reference.inputs.language_rules import LANGUAGES, rules_of
 
 SOURCES = ("unicode", "utf8", "pattern", "languages", "said", "language", "clauses", "wishes", "asking", "sayings")
 SOURCES += ("stems", "opposites", "values", "probe_sayings")

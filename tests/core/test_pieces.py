@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from core_pieces import CorePieces, difference
 
-from edgeret.inputs import measures, numerals
-from edgeret_export.reference.inputs import glosses
+from edgeret.inputs import numerals
+from edgeret_export.reference.inputs import glosses, measures
 from edgeret_export.reference.inputs.amounts import amount_of
 from edgeret_export.reference.inputs.dates import day_of, half_of, time_of
 

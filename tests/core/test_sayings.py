@@ -12,14 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from core_sayings import CoreHabits, PythonHabits, expected, library_of, mixture, said, vocabulary
+from core_sayings import MOST_CLAUSES, CoreHabits, PythonHabits, expected, library_of, mixture, said, vocabulary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeret.inputs import language
-from edgeret.inputs.language_rules import LANGUAGES
+from edgeret.core.understood import KINDS, words_of
+from edgeret.core.understood import LANGUAGES as KNOWN
+from edgeret.errors import InputError
 from edgeret.inputs.tools import read_tools
 from edgeret.types import Tool
+from edgeret_export.reference.inputs import asking, clauses, language, values
+from edgeret_export.reference.inputs.language_rules import LANGUAGES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -75,6 +78,22 @@ def test_examples_say_what_they_say_in_python(core: ctypes.CDLL) -> None:
         assert told == expected(text), text
         spoken.add(told["language"])
     assert spoken == set(LANGUAGES)
+
+
+def test_what_python_calls_gives_the_same() -> None:
+    """By the header's function and its binding, of requests, and of what nobody asks."""
+    assert values.KINDS == KINDS and tuple(KNOWN) == LANGUAGES
+    for text in (*requests(), *TELLING, "x" * 20_000):
+        read, rules = words_of(text), language.rules_in(text)
+        sure = language.surely_not_english(text)
+        assert (read.language, read.sure) == (rules.language, sure is not None), text
+        assert read.only_asks == asking.only_asks(text), text
+        assert read.values == tuple(KINDS[kind] for kind in values.values_in(text)), text
+        spans = clauses.clause_spans(text, clauses.parts(text, rules).least, rules)
+        assert read.clauses == [tuple(span) for span in spans[:MOST_CLAUSES]], text
+        assert list(read.parts)[:16] == clauses.split_clauses(text)[:16], text
+    with pytest.raises(InputError, match="20000 characters"):
+        words_of("x" * 80_001)
 
 
 def test_mixtures_say_what_they_say_in_python(core: ctypes.CDLL) -> None:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import edgeret
 from edgeret.encoders.base import segment_means
 from edgeret.encoders.providers import choose
-from edgeret.inputs.clauses import clause_spans
 from edgeret.types import SEGMENTS
 from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.evidence import MOST_CLAUSES, MOST_WINDOWS, evidence
+from edgeret_export.reference.inputs.clauses import clause_spans
 from edgeret_export.reference.lexicon import Lexicon
 from edgeret_export.reference.runtime import request_of
 

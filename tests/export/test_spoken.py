@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.language import language_of
-from edgeret.inputs.language_rules import LANGUAGES
 from edgeret.types import Call, Tool
 from edgeret_export.fitting.declines import sayings
 from edgeret_export.fitting.familiarity import read_sayings
 from edgeret_export.fitting.spoken import spoken
+from edgeret_export.reference.inputs.language import language_of
+from edgeret_export.reference.inputs.language_rules import LANGUAGES
 
 TOOLS = [Tool("set_lamp", "Turns a lamp on or off."), Tool("play", "Plays a song.")]
 GERMAN, ENGLISH = "mach bitte das Licht in der K\u00fcche an", "turn on the light in the kitchen"

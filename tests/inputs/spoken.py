@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeret.inputs.clauses import parts
+from edgeret_export.reference.inputs.clauses import parts
 from edgeret_export.reference.inputs.opposites import side_of, told
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgeret.inputs.clauses import MOST_WISHES, parts, split_clauses
+from edgeret_export.reference.inputs.clauses import MOST_WISHES, parts, split_clauses
 
 
 def asked(query: str) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare, only_asks
 from edgeret.types import Tool
+from edgeret_export.reference.inputs.asking import asks_for_knowledge, asks_question, is_bare, only_asks
 from edgeret_export.reference.inputs.changing import changes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeret.inputs.idle_tokens import IdleTokens
+from edgeret_export.reference.inputs.idle_tokens import IdleTokens
 
 
 class Asked:

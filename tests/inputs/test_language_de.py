@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from spoken import asked, on_sides
 
-from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
+from edgeret_export.reference.inputs.asking import asks_for_knowledge, asks_question, is_bare
 from edgeret_export.reference.inputs.opposites import told
 
 

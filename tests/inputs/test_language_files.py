@@ -15,10 +15,10 @@ from format_wishes import PAIRS as FORMAT_PAIRS
 from format_words import stem
 
 from edgeret.errors import BundleError
-from edgeret.inputs import clauses
-from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare, only_asks
-from edgeret.inputs.language import rules_in
-from edgeret.inputs.language_rules import FOLDER, LANGUAGES, content, pairs, read_rules, rules_of
+from edgeret_export.reference.inputs import clauses
+from edgeret_export.reference.inputs.asking import asks_for_knowledge, asks_question, is_bare, only_asks
+from edgeret_export.reference.inputs.language import rules_in
+from edgeret_export.reference.inputs.language_rules import FOLDER, LANGUAGES, content, pairs, read_rules, rules_of
 from edgeret_export.reference.inputs.opposites import told
 
 SAID = [

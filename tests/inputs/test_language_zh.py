@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from spoken import asked, on_sides
 
-from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
-from edgeret.inputs.clauses import clause_spans, split_clauses
-from edgeret.inputs.language import rules_in
+from edgeret_export.reference.inputs.asking import asks_for_knowledge, asks_question, is_bare
+from edgeret_export.reference.inputs.clauses import clause_spans, split_clauses
+from edgeret_export.reference.inputs.language import rules_in
 from edgeret_export.reference.inputs.opposites import told
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from edgeret import Tool
-from edgeret.inputs.parameters import parameters
 from edgeret_export.reference.inputs.dates import day_of, time_of
+from edgeret_export.reference.inputs.parameters import parameters
 from edgeret_export.reference.inputs.value_forms import MISSING, fits, form, safe_pattern
 
 NOW = datetime(2026, 11, 26, 12)

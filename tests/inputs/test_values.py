@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgeret import Tool
-from edgeret.inputs.values import KINDS, MOST_CHARS, values_in, values_taken
+from edgeret_export.reference.inputs.values import KINDS, MOST_CHARS, values_in, values_taken
 
 HELD = {
     "read https://example.org/blog/post-12": "url",

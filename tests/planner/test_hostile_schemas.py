@@ -257,5 +257,5 @@ def test_words_are_found_in_one_pass(text: str) -> None:
 
 def test_clauses_are_found_in_one_pass() -> None:
     query = "'do this now' + ' ' * 19_970 + 'and that'"
-    code = f"from edgeret.inputs.clauses import split_clauses; print(split_clauses({query}))"
+    code = f"from edgeret_export.reference.inputs.clauses import split_clauses; print(split_clauses({query}))"
     assert run(code) == ["['do this now']"]

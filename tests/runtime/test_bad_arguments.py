@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from argument_tools import DAY, MESSAGE, NOW, TEXT, read, tool
 
-from edgeret.inputs.parameters import parameters
 from edgeret_export.reference.arguments.spans import Suitor
 from edgeret_export.reference.inputs.chunks import chunks
+from edgeret_export.reference.inputs.parameters import parameters
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from argument_tools import tool
 
 from edgeret import Call, Tool
-from edgeret.inputs.parameters import parameters
 from edgeret_export.reference.arguments.filling import fill
+from edgeret_export.reference.inputs.parameters import parameters
 
 TITLE = {"type": "string", "description": "Title of the song."}
 SONG = {"type": "object", "properties": {"title": TITLE, "artist": {"type": "string"}}, "required": ["title"]}

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError
-from edgeret.inputs.clauses import parts
 from edgeret.inputs.tool_text import tool_text
 from edgeret.types import SEGMENTS, Tool
 from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.evidence import evidence
+from edgeret_export.reference.inputs.clauses import parts
 from edgeret_export.reference.lexicon import Lexicon, Overlaps, tool_flow, tool_words
 from edgeret_export.reference.scoring.cover import first_nearest
 from edgeret_export.reference.scoring.flow import NO_FLOW, Flow

@@ -9,8 +9,8 @@ from conftest import TOOLS
 
 import edgeret
 from edgeret import Runtime
-from edgeret.inputs.clauses import split_clauses
 from edgeret.strategies import STRATEGIES
+from edgeret_export.reference.inputs.clauses import split_clauses
 
 QUERIES = (
     "find my file and then send it",

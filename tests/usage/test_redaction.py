@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeret.inputs.values import KINDS, values_in
 from edgeret.usage.redaction import WITHHELD, redact_value, redacted
+from edgeret_export.reference.inputs.values import KINDS, values_in
 
 NEVER = {KINDS.index(kind) for kind in ("url", "email", "iban", "phone", "quoted", "number")}
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.parameters import parameters
 from edgeret.planner.filling import required
 from edgeret.runtime import plan as planning
 from edgeret.runtime.runtime import Runtime
@@ -25,6 +24,7 @@ from edgeret_bench.accuracy.judging import ReadCall, as_bfcl, summary
 from edgeret_bench.accuracy.rollouts import isomorphic
 from edgeret_bench.answers import Answer
 from edgeret_bench.metrics import quantiles, share
+from edgeret_export.reference.inputs.parameters import parameters
 
 BESIDE = ("rules", "planner", "planner-alone")
 Reader = Callable[[Task, str, datetime | None], Arguments]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.core.understood import words_of
 from edgeret.errors import InputError
-from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.answers import Answerer
@@ -99,7 +99,7 @@ class Retrieval:
 
     def clauses(self, query: str) -> NDArray[np.intp]:
         """The query and each of its clauses rank all tools; a tool counts by its best rank, then its best cosine."""
-        scores = np.stack([self._vectors @ self._vector(text) for text in (query, *split_clauses(query))])
+        scores = np.stack([self._vectors @ self._vector(text) for text in (query, *words_of(query).parts)])
         ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
         return np.lexsort((-scores.max(axis=0), ranks.min(axis=0)))
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import name_in_words, tool_text
 from edgeret.types import Tool
+from edgeret_export.reference.inputs.clauses import split_clauses
 
 ANCHORS = ("query", "clauses", "history", "tnd", "qtnd")
 """Texts of a request: itself; its clauses; itself with the calls made so far; a tool that somebody imagined for it

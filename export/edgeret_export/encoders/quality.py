@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.tool_text import tool_text
 from edgeret.strategies.base import DEPTH
 from edgeret.strategies.clauses import MAX_CLAUSES
@@ -17,6 +16,7 @@ from edgeret.types import Hit
 from edgeret_export.encoders.pairs import TOOL_FORM, ToolSet, Vectors
 from edgeret_export.encoders.parity import ndcg5
 from edgeret_export.encoders.questions import sample
+from edgeret_export.reference.inputs.clauses import split_clauses
 
 
 class Examination:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs.parameters import Parameter
 from edgeret.types import Call, Tool, references
 from edgeret_export.reference.arguments.features import MOST_UNITS_READ, options, parameter_features
 from edgeret_export.reference.arguments.reader import Said, features_of, said_in, texts_of, wanted_of
 from edgeret_export.reference.arguments.spans import Suitor
 from edgeret_export.reference.inputs.chunks import Chunks, chunks
+from edgeret_export.reference.inputs.parameters import Parameter
 from edgeret_export.reference.inputs.units import PATTERNS
 from edgeret_export.reference.inputs.value_forms import EXTREMES, MISSING, form
 from edgeret_export.reference.scoring.argument_shape import LONGEST

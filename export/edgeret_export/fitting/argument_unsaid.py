@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.parameters import Parameter
 from edgeret.inputs.words import COMMON
 from edgeret.types import Call, Tool, references
 from edgeret_export.fitting.argument_cases import plain_text, spans_of
@@ -16,6 +15,7 @@ from edgeret_export.fitting.argument_pool import Step
 from edgeret_export.reference.arguments.features import MOST_UNITS_READ, options
 from edgeret_export.reference.arguments.reader import wanted_of
 from edgeret_export.reference.inputs.chunks import chunks
+from edgeret_export.reference.inputs.parameters import Parameter
 
 SHARE = 0.4
 """Of how many plans one call is made anew, where one can be."""

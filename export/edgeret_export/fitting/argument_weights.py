@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
-from edgeret.inputs.parameters import parameters
 from edgeret.inputs.tools import read_tools
 from edgeret.types import Tool, references
 from edgeret_export.fitting.compared import comparable, same
@@ -28,6 +27,7 @@ from edgeret_export.reference.arguments.filling import found_in
 from edgeret_export.reference.arguments.spans import Suitor, absent_signs
 from edgeret_export.reference.arguments.sureness import traits
 from edgeret_export.reference.inputs.chunks import chunks
+from edgeret_export.reference.inputs.parameters import parameters
 from edgeret_export.reference.scoring.argument_shape import TRAITS
 
 L2, STEPS = 3.0, 300

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.language_rules import ENGLISH
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.runtime.runtime import Runtime
@@ -22,6 +21,7 @@ from edgeret_export.fitting.crossfit import Fitted
 from edgeret_export.fitting.spoken import read_lines, spoken
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.reference.encoders.base import Encoder
+from edgeret_export.reference.inputs.language_rules import ENGLISH
 
 SAYINGS = "foreign"
 """Others than those that anything is fitted on."""

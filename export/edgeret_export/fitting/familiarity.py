@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.language_rules import ENGLISH
 from edgeret_export.fitting.spoken import read_lines
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.reference.inputs.language_rules import ENGLISH
 from edgeret_export.reference.scoring.familiarity import LEAST_EDGE, NEAREST, STEEP, Means
 
 KEPT = 0.96

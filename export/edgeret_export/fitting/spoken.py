@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.language import language_of
-from edgeret.inputs.language_rules import ENGLISH, LANGUAGES
 from edgeret.types import Tool
+from edgeret_export.reference.inputs.language import language_of
+from edgeret_export.reference.inputs.language_rules import ENGLISH, LANGUAGES
 
 SHARE = 0.1
 """Of the requests, from which on a language counts: where one is spoken, short requests look English all the same."""

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery, segment_means
-from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
-from edgeret.inputs.clauses import Parts, clause_spans, parts
-from edgeret.inputs.language import rules_in
-from edgeret.inputs.language_rules import ENGLISH, Rules
+from edgeret_export.reference.inputs.asking import asks_for_knowledge, asks_question, is_bare
+from edgeret_export.reference.inputs.clauses import Parts, clause_spans, parts
+from edgeret_export.reference.inputs.language import rules_in
+from edgeret_export.reference.inputs.language_rules import ENGLISH, Rules
 from edgeret_export.reference.kernel import LIBRARY, address
 from edgeret_export.reference.lexicon import Lexicon
 from edgeret_export.reference.scoring.nothing import Form, Put

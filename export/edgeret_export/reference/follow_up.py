@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import MAX_CALLS
-from edgeret.inputs.language import rules_in
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.reasons import BESIDE_TURNS
 from edgeret.types import Call
+from edgeret_export.reference.inputs.language import rules_in
 from edgeret_export.reference.request import Request
 from edgeret_export.reference.scorer import Scorer
 from edgeret_export.reference.scoring.turns import TurnStep, next_probabilities, shipped_weights

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs.asking import only_asks
-from edgeret.inputs.language import rules_in
-from edgeret.inputs.language_rules import ENGLISH
-from edgeret.inputs.values import values_taken
 from edgeret.inputs.words import forms
 from edgeret.types import Hit, Tool
 from edgeret_export.reference.encoders.base import Encoder
 from edgeret_export.reference.encoders.word_vectors import WordVectors
 from edgeret_export.reference.evidence import evidence
+from edgeret_export.reference.inputs.asking import only_asks
 from edgeret_export.reference.inputs.changing import changes
+from edgeret_export.reference.inputs.language import rules_in
+from edgeret_export.reference.inputs.language_rules import ENGLISH
+from edgeret_export.reference.inputs.values import values_taken
 from edgeret_export.reference.lexicon import Lexicon, tool_words
 from edgeret_export.reference.opposites import Opposites
 from edgeret_export.reference.scoring.index import EF, Index

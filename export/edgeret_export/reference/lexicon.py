@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.asking import only_asks
-from edgeret.inputs.language_rules import Rules
 from edgeret.inputs.tool_text import name_in_words
-from edgeret.inputs.values import values_taken
 from edgeret.inputs.words import forms, words
 from edgeret.types import Tool
+from edgeret_export.reference.inputs.asking import only_asks
 from edgeret_export.reference.inputs.changing import changes
+from edgeret_export.reference.inputs.language_rules import Rules
 from edgeret_export.reference.inputs.opposites import tool_sides
+from edgeret_export.reference.inputs.values import values_taken
 from edgeret_export.reference.inputs.word_numbers import WordNumbers
 from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.opposites import Opposites

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.language_rules import Rules
 from edgeret.inputs.words import stem
+from edgeret_export.reference.inputs.language_rules import Rules
 from edgeret_export.reference.inputs.opposites import NOTHING, PAIRS, side_of, told
 from edgeret_export.reference.word_table import ToolWords
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.clauses import split_clauses
 from edgeret.runtime.mixed import mixed
 from edgeret.strategies.base import SHOWN, Heard
 from edgeret.strategies.clauses import MAX_CLAUSES
 from edgeret.types import Hit
+from edgeret_export.reference.inputs.clauses import split_clauses
 from edgeret_export.reference.scoring.index import Index
 
 WHOLE = 0.25

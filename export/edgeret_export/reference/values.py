@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgeret.inputs.values import KINDS, values_in
+from edgeret_export.reference.inputs.values import KINDS, values_in
 from edgeret_export.reference.scoring.prior import Values
 
 

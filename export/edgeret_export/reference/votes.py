@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.core.explained import Explained
-from edgeret.inputs.values import values_in
 from edgeret.inputs.words import forms
 from edgeret.runtime.history import History
 from edgeret.types import END, Vote
 from edgeret_export.reference.components import Components
+from edgeret_export.reference.inputs.values import values_in
 from edgeret_export.reference.learned_then import LearnedThen
 from edgeret_export.reference.lexicon import tool_words
 from edgeret_export.reference.moment import Moment

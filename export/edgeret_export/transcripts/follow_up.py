@@ -5,9 +5,9 @@ A rule that errs costs a demonstration; one that lets "and mail it" through teac
 
 from __future__ import annotations
 
-from edgeret.inputs.language import language_of
-from edgeret.inputs.language_rules import ENGLISH, compiled_once, rules_of
 from edgeret.inputs.words import words
+from edgeret_export.reference.inputs.language import language_of
+from edgeret_export.reference.inputs.language_rules import ENGLISH, compiled_once, rules_of
 
 _OWN_WORDS = 3
 """Words that say something before a pronoun, from which on it is taken to mean one of them: "find the report and mail

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgeret.inputs.measures import MONEY, UNITS
-from edgeret.inputs.parameters import MOST_CHOICES, Parameter
 from edgeret.inputs.words import words
 from edgeret_export.reference.arguments.spans import Suitor
 from edgeret_export.reference.arguments.sureness import Found
 from edgeret_export.reference.inputs.chunks import Chunks
+from edgeret_export.reference.inputs.measures import MONEY, UNITS
+from edgeret_export.reference.inputs.parameters import MOST_CHOICES, Parameter
 from edgeret_export.reference.inputs.value_forms import MISSING, fits, listed
 
 MOST_ALTERNATIVES = 3

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.parameters import Parameter
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import COMMON, words
 from edgeret.types import Tool
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks
+from edgeret_export.reference.inputs.parameters import Parameter
 from edgeret_export.reference.inputs.units import PATTERNS
 
 KINDS = (

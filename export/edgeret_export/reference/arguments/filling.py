@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs.parameters import APART, Parameter, Same, counted, parameters
 from edgeret.types import REFERENCE, Argument, Arguments, Call, Tool, references
 from edgeret_export.reference.arguments.choices import MOST_ALTERNATIVES, Chosen, same_option, takes
 from edgeret_export.reference.arguments.features import options
@@ -21,6 +20,7 @@ from edgeret_export.reference.arguments.results import value_of
 from edgeret_export.reference.arguments.spans import PLAIN, Fit, Suitor, about, overlaps, shares
 from edgeret_export.reference.arguments.sureness import ASKED, Found, confidence
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, chunks
+from edgeret_export.reference.inputs.parameters import APART, Parameter, Same, counted, parameters
 from edgeret_export.reference.inputs.value_forms import MISSING, listed
 from edgeret_export.reference.scoring.argument_head import LogShares
 

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from edgeret.inputs.needs import facts_of
-from edgeret.inputs.parameters import Parameter, Same
 from edgeret.inputs.words import words
 from edgeret.types import Call, Tool, references
 from edgeret_export.reference.arguments.role import Counts
+from edgeret_export.reference.inputs.parameters import Parameter, Same
 
 LEAST_COUNTED, LEAST_SEEN, COUNTED = 2, 8, 10.0
 """Demonstrations from which on a count says something; those of a parameter from which on an output that none of them

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edgeret.inputs.parameters import Parameter, Same, parameters
 from edgeret.inputs.words import COMMON
 from edgeret_export.reference.arguments.spans import Fit, Suitor, shares
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks
+from edgeret_export.reference.inputs.parameters import Parameter, Same, parameters
 from edgeret_export.reference.scoring.argument_head import LogShares
 from edgeret_export.reference.scoring.argument_joining import Joining
 from edgeret_export.reference.scoring.argument_shape import LONGEST

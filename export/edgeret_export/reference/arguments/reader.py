@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs.parameters import Parameter, Same, parameters
 from edgeret.types import Call, Tool
 from edgeret_export.reference.arguments.choices import Chosen
 from edgeret_export.reference.arguments.features import (
@@ -34,6 +33,7 @@ from edgeret_export.reference.arguments.said_before import earlier_values
 from edgeret_export.reference.arguments.spans import Suitor
 from edgeret_export.reference.encoders.base import Encoder
 from edgeret_export.reference.inputs.chunks import Chunks
+from edgeret_export.reference.inputs.parameters import Parameter, Same, parameters
 from edgeret_export.reference.scoring.argument_head import ArgumentHead, Asked, LogShares
 from edgeret_export.reference.scoring.argument_joining import Joining
 from edgeret_export.reference.scoring.argument_shape import LONGEST

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgeret.inputs.needs import facts_of
-from edgeret.inputs.parameters import Parameter
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.types import Call, Tool, references
+from edgeret_export.reference.inputs.parameters import Parameter
 from edgeret_export.reference.inputs.value_forms import MISSING, fits
 
 MOST_FIELDS, MOST_DEPTH, MOST_CHARS = 400, 3, 20_000

@@ -16,13 +16,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgeret.inputs.parameters import Parameter, Same, parameters, shape_of
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.types import Call, Tool
 from edgeret_export.reference.arguments.pointing import is_pointed_at, points
 from edgeret_export.reference.arguments.said_before import values_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, leads_of, signed
+from edgeret_export.reference.inputs.parameters import Parameter, Same, parameters, shape_of
 from edgeret_export.reference.inputs.value_forms import EXTREMES, MISSING, form
 
 _WORDS = frozenset(("chunk", "head", "tail", "joined", "name", "quoted", "rest", "clause"))

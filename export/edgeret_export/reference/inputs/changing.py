@@ -3,10 +3,10 @@ of requests."""
 
 from __future__ import annotations
 
-from edgeret.inputs.language_rules import verbs_of_tools
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import stem
 from edgeret.types import Tool
+from edgeret_export.reference.inputs.language_rules import verbs_of_tools
 
 _FIRST_WORDS = 6
 """Of a description, in which its verb stands."""

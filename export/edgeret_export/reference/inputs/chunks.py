@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from edgeret.inputs.clauses import clause_spans
-from edgeret.inputs.language import rules_in
 from edgeret.inputs.words import COMMON, words
+from edgeret_export.reference.inputs.clauses import clause_spans
+from edgeret_export.reference.inputs.language import rules_in
 from edgeret_export.reference.inputs.units import PATTERNS, Reading, Unit, read
 
 MOST_CHUNKS = 400  # of a request

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from datetime import datetime, time, timedelta
 
-from edgeret.inputs.parameters import Parameter
 from edgeret_export.reference.inputs.amounts import amount_of
 from edgeret_export.reference.inputs.dates import day_of, half_of, time_of
+from edgeret_export.reference.inputs.parameters import Parameter
 from edgeret_export.reference.inputs.units import read
 
 TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-][0-2]\d:[0-5]\d)?")

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from edgeret.inputs.idle_tokens import IdleTokens
-from edgeret.inputs.language import rules_in
-from edgeret.inputs.language_rules import ENGLISH, Rules, pairs, rules_of
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import stem, words
 from edgeret.types import Tool
+from edgeret_export.reference.inputs.idle_tokens import IdleTokens
+from edgeret_export.reference.inputs.language import rules_in
+from edgeret_export.reference.inputs.language_rules import ENGLISH, Rules, pairs, rules_of
 
 _ENGLISH = rules_of(ENGLISH)
 PAIRS = pairs()

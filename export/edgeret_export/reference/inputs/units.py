@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from edgeret.inputs.language import language_of
-from edgeret.inputs.measures import UNITS
 from edgeret.inputs.numerals import NUMERALS, SCALES, numeral
-from edgeret.inputs.values import ENDINGS, MONTH, MOST_CHARS, listed
 from edgeret.inputs.words import COMMON
 from edgeret_export.reference.inputs.glosses import GLOSSED, gloss
+from edgeret_export.reference.inputs.language import language_of
+from edgeret_export.reference.inputs.measures import UNITS
+from edgeret_export.reference.inputs.values import ENDINGS, MONTH, MOST_CHARS, listed
 
 PATTERNS = (
     *("email", "url", "path", "phone", "date", "time", "moment", "duration", "percent", "money"),

@@ -12,11 +12,11 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from edgeret.inputs.parameters import Parameter, plain
 from edgeret.types import REFERENCE
 from edgeret_export.reference.inputs.amounts import amount_of
 from edgeret_export.reference.inputs.date_forms import DATE_TIME, TIME, as_named, moment, named_form, shown_form
 from edgeret_export.reference.inputs.dates import day_of
+from edgeret_export.reference.inputs.parameters import Parameter, plain
 
 
 class _Missing:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from edgeret.inputs.measures import UNITS
 from edgeret.inputs.needs import FINDERS
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.types import Tool
+from edgeret_export.reference.inputs.measures import UNITS
 
 _APART_WORDS = (
     "$schema $id $defs definitions $comment type title description properties required additionalProperties examples "

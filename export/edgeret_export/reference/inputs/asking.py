@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 
-from edgeret.inputs.language import rules_in
-from edgeret.inputs.language_rules import ENGLISH, Rules, rules_of
+from edgeret_export.reference.inputs.language import rules_in
+from edgeret_export.reference.inputs.language_rules import ENGLISH, Rules, rules_of
 
 _ENGLISH = rules_of(ENGLISH)
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")

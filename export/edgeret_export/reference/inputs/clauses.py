@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from edgeret.inputs.idle_tokens import IdleTokens
-from edgeret.inputs.language import rules_in
-from edgeret.inputs.language_rules import ENGLISH, Rules, rules_of
+from edgeret_export.reference.inputs.idle_tokens import IdleTokens
+from edgeret_export.reference.inputs.language import rules_in
+from edgeret_export.reference.inputs.language_rules import ENGLISH, Rules, rules_of
 
 MIN_WORDS, SHORT = 3, 2
 """Of a clause; and of one where a request asks for several things: "feed her", "then hang up"."""

@@ -10,8 +10,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from edgeret.inputs.idle_tokens import IdleTokens
-from edgeret.inputs.language_rules import ENGLISH, LANGUAGES, Rules, content, pairs, rules_of
+from edgeret_export.reference.inputs.idle_tokens import IdleTokens
+from edgeret_export.reference.inputs.language_rules import ENGLISH, LANGUAGES, Rules, content, pairs, rules_of
 
 LOOKED_AT = 400
 """Characters of a text that are looked at."""
@@ -57,11 +57,6 @@ def surely_not_english(text: str) -> str | None:
         return None
     found = _told(text[:LOOKED_AT].lower())
     return found.language if found.language != ENGLISH and found.own - found.english >= SURE else None
-
-
-def name_of(language: str) -> str:
-    """What a language is called in English."""
-    return str(content(language)["name"])
 
 
 def _told(low: str) -> _Told:
