@@ -20,6 +20,7 @@ from conftest import build_tiny, make_demonstrations  # noqa: E402
 
 from edgeret import END, Decision, Runtime, Tool  # noqa: E402
 from edgeret_export.recipe import Recipe  # noqa: E402
+from edgeret_export.reference.inputs.values import values_taken  # noqa: E402
 from edgeret_export.reference.runtime import components_of, load_reference  # noqa: E402
 from edgeret_export.reference.why import Remembered  # noqa: E402
 
@@ -97,6 +98,7 @@ def expected(folder: Path) -> dict[str, Any]:
         found.append(
             {
                 "query": query,
+                "understood": more.understood(query),
                 "spans": encoded.spans.tolist(),
                 "vector": [rounded(value) for value in encoded.vector.tolist()],
                 "search": [
@@ -111,6 +113,7 @@ def expected(folder: Path) -> dict[str, Any]:
         return {
             "contentHash": runtime.manifest.content_hash,
             "tools": list(runtime.tools),
+            "takes": [more.bits(values_taken(tool)) for tool in runtime.tools.values()],
             "requests": found,
             "turns": list(more.turns(runtime, step)),
             "added": [tool.to_dict() for tool in more.ADDED],

@@ -16,6 +16,10 @@ from forge import Forger, Forgery
 from forge_arrays import get, pack
 
 from edgeret import Call, Decision, Demonstration, Runtime, Tool
+from edgeret_export.reference.inputs.asking import only_asks
+from edgeret_export.reference.inputs.clauses import clause_spans, parts, split_clauses
+from edgeret_export.reference.inputs.language import language_of, surely_not_english
+from edgeret_export.reference.inputs.values import values_in
 
 NOW = datetime(2026, 11, 27, 22, 15, tzinfo=timezone(timedelta(hours=5, minutes=30)))
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
@@ -75,6 +79,22 @@ LESSONS = (
 )  # fmt: skip
 LEARNED = ("zebra of mine", "find my file", "open the note and play the music", "call the phone in 20 minutes")
 Step = Callable[[Decision], dict[str, Any]]
+
+
+def understood(query: str) -> dict[str, Any]:
+    """What its words say by themselves: characters of the clauses, texts of the parts, and values as bits."""
+    return {
+        "language": language_of(query),
+        "sure": surely_not_english(query) is not None,
+        "onlyAsks": only_asks(query),
+        "values": bits(values_in(query)),
+        "clauses": [list(span) for span in clause_spans(query, parts(query).least)],
+        "parts": split_clauses(query),
+    }
+
+
+def bits(kinds: Sequence[int]) -> int:
+    return sum(1 << kind for kind in kinds)
 
 
 def changed(runtime: Runtime, step: Step) -> Iterator[dict[str, Any]]:

@@ -79,13 +79,13 @@ def steps_of(requests: Path) -> Iterator[list[str]]:
 
 def expected(told: Any) -> tuple[list[list[str]], str, list[Line]]:
     """The requests of a file of conformance/, the profile, and the lines that answer them."""
-    requests, lines = [], [{key: told[key] for key in ("contentHash", "tools")}]
+    requests, lines = [], [{key: told[key] for key in ("contentHash", "tools", "takes")}]
     for request in told["requests"]:
         for step in request["steps"]:
             requests.append([request["query"], *step["history"]])
             lines.append({key: value for key, value in step.items() if key != "history"})
             if not step["history"]:
-                lines[-1] |= {key: request[key] for key in ("search", "spans", "vector")}
+                lines[-1] |= {key: request[key] for key in ("understood", "search", "spans", "vector")}
     for turn in told["turns"]:
         calls, last = [name for turn in turn["earlier"] for name in turn], next(filter(None, turn["earlier"][::-1]), [])
         requests.append(["!turn", str(len(last)), turn["query"], *calls])

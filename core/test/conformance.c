@@ -3,7 +3,8 @@
        conformance BUNDLE [tiny] < requests
 
    A line is a request: the query, and what was called, between tabs. Of each one line of JSON is written: the decision, all
-   candidates, and with no calls what search finds, the tokens' places and the vector. Other lines begin with what they are:
+   candidates, and with no calls what its words say, what search finds, the tokens' places and the vector. Other lines begin
+   with what they are:
 
        !turn   how many calls the latest turn made, the query, and what all turns before called: the decision
        !learn  the query, and the calls that solve it; requests behind it are decided by that, too
@@ -52,10 +53,39 @@ static void put(er_text text)
     putchar('"');
 }
 
+/* Code points as bytes. */
+static er_text part_of(er_text text, er_span span)
+{
+    size_t at = 0, begin = 0;
+    for (uint32_t i = 0; at < text.length && i < span.end; i++) {
+        if (i == span.begin) begin = at;
+        for (at++; at < text.length && (text.at[at] & 0xc0) == 0x80; at++) continue;
+    }
+    return (er_text){text.at + begin, at - begin};
+}
+
+static void tell_understood(er_text query)
+{
+    static const char *const codes[] = {"en", "de", "fr", "es", "zh"};
+    er_understood said = {.size = sizeof said};
+    must(er_understand(query, &said, &why));
+    printf(",\"understood\":{\"language\":\"%s\",\"sure\":%s", codes[said.language], said.sure ? "true" : "false");
+    printf(",\"onlyAsks\":%s,\"values\":%u,\"clauses\":[", said.only_asks ? "true" : "false", (unsigned)said.values);
+    for (uint32_t i = 0; i < said.clause_count; i++)
+        printf("%s[%u,%u]", i ? "," : "", (unsigned)said.clauses[i].begin, (unsigned)said.clauses[i].end);
+    printf("],\"parts\":[");
+    for (uint32_t i = 0; i < said.part_count; i++) {
+        if (i) putchar(',');
+        put(part_of(query, said.parts[i]));
+    }
+    printf("]}");
+}
+
 static void tell_text(const er_model *model, er_text query, uint32_t dimension)
 {
     static er_hit hits[MOST];
     size_t count = MOST;
+    tell_understood(query);
     const er_search_options options = {.size = sizeof options, .strategy = ER_SEARCH_HYBRID};
     must(er_search(model, query, &options, hits, &count, &why));
     printf(",\"search\":[");
@@ -254,6 +284,8 @@ int main(int count, char **words)
         if (i) putchar(',');
         put(er_tool_name(s.model, i));
     }
+    printf("],\"takes\":[");
+    for (uint32_t i = 0; i < summary.tools; i++) printf("%s%u", i ? "," : "", (unsigned)er_tool_takes(s.model, i));
     printf("]}\n");
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;

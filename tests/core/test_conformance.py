@@ -18,6 +18,7 @@ from test_core_explain import told
 
 import edgeret
 from edgeret import Vote
+from edgeret.core.understood import kinds_of, words_of
 from edgeret.errors import EdgeretError
 from edgeret_export.reference.runtime import load_reference
 
@@ -53,7 +54,11 @@ def test_the_core_gives_every_number(core: CDLL, kind: str) -> None:
     model = Core(core).load(CONFORMANCE / kind)
     assert (model.content_hash, model.names) == (wanted["contentHash"], wanted["tools"])
     for request in wanted["requests"]:
-        query = request["query"]
+        query, said = request["query"], request["understood"]
+        read = words_of(query)
+        assert (read.language, read.sure, read.only_asks) == (said["language"], said["sure"], said["onlyAsks"])
+        assert (list(map(list, read.clauses)), list(read.parts)) == (said["clauses"], said["parts"])
+        assert read.values == kinds_of(said["values"])
         assert [[begin, end] for _, begin, end in model.tokens(query)] == request["spans"]
         assert model.encode(query) == pytest.approx(request["vector"], abs=2e-6)
         found = model.search(query, len(wanted["tools"]))
