@@ -22,6 +22,7 @@ from edgeret_bench.cli import main
 KEYS = [
     *("n_plans", "n_calls", "n_arguments", "exact", "precision", "recall", "missing_told", "n_missing", "calls_right"),
     *("plans_right", "normalised", "by_source", "by_kind", "thresholds", "curve", "free", "beside", "us_per_call"),
+    "of_an_encoding",
 ]
 
 
@@ -68,7 +69,7 @@ def test_shares_worked_out_by_hand(
     rules = result["beside"]["rules"]
     assert rules["calls_right"] == rules["ours"]["calls_right"] == 0.5
     assert (result["free"]["n_plans"], result["free"]["n_requests"]) == (3, 4)
-    assert result["us_per_call"]["p50"] > 0
+    assert result["us_per_call"]["p50"] > 0 and result["of_an_encoding"]["p50"] > 0
 
 
 def test_tables_for_people_and_one_line_without_arguments(
@@ -88,7 +89,7 @@ def call(truth: Mapping[str, Any], given: Mapping[str, Any], accepted: Mapping[s
     read = {name: Argument(value, "rule", None, 0.9) for name, value in given.items()}
     kinds = dict.fromkeys((*truth, *given), "words")
     alike = {name: [value] for name, value in truth.items()} | dict(accepted or {})
-    return ReadCall(truth, alike, read, frozenset(), frozenset(), kinds, 1.0)
+    return ReadCall(truth, alike, read, frozenset(), frozenset(), kinds, 1.0, 1.0)
 
 
 def test_accepted_values_are_right_and_one_that_may_be_left_out_is_not_missed() -> None:
@@ -118,7 +119,7 @@ def test_values_as_bfcl_compares_them(one: Any, other: Any, alike: bool) -> None
 
 def test_a_curve_keeps_its_last_point_and_few_others() -> None:
     values = {str(k): Argument(str(k), "rule", None, k / 1000) for k in range(1000)}
-    one = ReadCall({"0": "0"}, {"0": ["0"]}, values, frozenset(), frozenset(), {}, 1.0)
+    one = ReadCall({"0": "0"}, {"0": ["0"]}, values, frozenset(), frozenset(), {}, 1.0, 1.0)
     points = curve([one])
     assert len(points) <= MOST_POINTS
     assert points[-1] == {"confidence": 0.0, "coverage": 1.0, "precision": 0.001}

@@ -49,7 +49,8 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
     where there are answers; `normalised` has the same shares as BFCL compares. See `judging.summary`. `free` are plans
     that run by themselves, with the plan's own values alone for right: `functions_right`, `plans_right` with all
     arguments, and `all_right` of all requests, those that need no call included. `beside` has the shares of other
-    ways, each with ours on the same calls.
+    ways, each with ours on the same calls. `of_an_encoding` is a call's time by that of encoding its request, in turns;
+    where a bundle decides by a table first, a request's first call encodes it, too.
     """
     options = options or Options()
     for name in options.beside:
@@ -80,6 +81,7 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
         "free": _free(runtime, demonstrations, options.answers),
         "beside": _beside(runtime, called, plans, options),
         "us_per_call": quantiles([call.us for call in calls]),
+        "of_an_encoding": quantiles([call.us / call.encoding_us for call in calls]),
     }
 
 
@@ -97,8 +99,10 @@ def _walk(runtime: Runtime, demonstration: Demonstration, answer: Answer, reader
     task = runtime.task(demonstration.query, now=answer.now)
     for number, call in enumerate(demonstration.calls):
         started = perf_counter_ns()
+        runtime.loaded.core.encode(demonstration.query)
+        encoded = perf_counter_ns()
         read = reader(task, call.tool, answer.now)
-        us = (perf_counter_ns() - started) / 1e3
+        us, encoding_us = (perf_counter_ns() - encoded) / 1e3, (encoded - started) / 1e3
         tool = runtime.tools[call.tool]
         accepted: dict[str, Sequence[Any]] = {name: [value] for name, value in call.arguments.items()}
         if answer.calls:
@@ -106,7 +110,7 @@ def _walk(runtime: Runtime, demonstration: Demonstration, answer: Answer, reader
         kinds = {one.name: one.kind or "words" for one in parameters(tool)}
         kinds |= {name: "unknown" for name in read.given if name not in kinds}
         needed = frozenset(required(tool.parameters))
-        yield ReadCall(call.arguments, accepted, read.given, frozenset(read.missing), needed, kinds, us)
+        yield ReadCall(call.arguments, accepted, read.given, frozenset(read.missing), needed, kinds, us, encoding_us)
         task.call(call.tool, call.arguments)
 
 

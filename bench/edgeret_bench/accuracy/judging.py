@@ -23,7 +23,8 @@ Form = Callable[[Any], Any]
 @dataclass(frozen=True, slots=True)
 class ReadCall:
     """One call's true arguments and the values that are accepted for each (null: it may be left out), what was read and
-    asked for, the names that it must have, the kinds of its parameters by name, and microseconds."""
+    asked for, the names that it must have, the kinds of its parameters by name, and microseconds, of an encoding of
+    the request just before, too."""
 
     truth: Mapping[str, Any]
     accepted: Mapping[str, Sequence[Any]]
@@ -32,6 +33,7 @@ class ReadCall:
     required: frozenset[str]
     kinds: Mapping[str, str]
     us: float
+    encoding_us: float
 
     def right(self, name: str, form: Form) -> bool:
         """Whether a value that was read is one of those accepted."""

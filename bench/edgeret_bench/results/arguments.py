@@ -19,6 +19,8 @@ def tables(result: Result) -> list[Table]:
     )
     rows = [[name.replace("_", " "), result[name], result["normalised"][name]] for name in SHARES]
     rows.append(["us a call, p50", result["us_per_call"]["p50"], None])
+    if "of_an_encoding" in result:  # since 2026-11-29
+        rows.append(["a call's time by one encoding's, p50", result["of_an_encoding"]["p50"], None])
     keys = ("by_source", "by_kind", "thresholds")
     sources, kinds, sure = ([[name, *one.values()] for name, one in result[key].items()] for key in keys)
     return [
