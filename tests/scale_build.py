@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 
 from edgeret.host import peak_resident_mb
-from edgeret.inputs.demonstrations import Demonstration, read_and_check
+from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import SEGMENTS, Tool
 from edgeret_export.fitting import crossfit as crossfitting
 from edgeret_export.fitting import folds as folding
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.training_set import training_set
 from edgeret_export.recipe import Recipe
+from edgeret_export.recorded.demonstrations import read_and_check
 from edgeret_export.reference.scoring.passages import Passages
 from edgeret_export.sources.priors import read_prior
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.inputs.fit import Misfits
 from edgeret.inputs.jsonl import json_type, list_field, plain, read_objects, refuse_misspelling, text_field
 from edgeret.inputs.query import check_query
 from edgeret.inputs.tools import read_tools
 from edgeret.quoting import quoted, suggestion
 from edgeret.records import dataclass
-from edgeret.types import END, Call, Tool
+from edgeret.types import END, Call
 
 MAX_CALLS = 256
 """Of one plan; the longest of 7,140 public ones has 6."""
@@ -72,22 +71,10 @@ def read_demonstrations(path: str | Path, tools: Collection[str]) -> list[Demons
     Raises InputError at the first line that does not parse, calls an unknown tool, or whose links are no DAG along
     the order of the calls.
     """
-    return [demonstration for _, demonstration in _placed(Path(path), frozenset(tools))]
+    return [demonstration for _, demonstration in placed(Path(path), frozenset(tools))]
 
 
-def read_and_check(paths: Sequence[str | Path], tools: Sequence[Tool]) -> tuple[list[Demonstration], Misfits]:
-    """The same of several files, with a count of the arguments that do not fit their tools' parameters: public data has
-    many, and for the choice of a tool they do no harm."""
-    by_name, counted = {tool.name: tool for tool in tools}, Misfits()
-    found: list[Demonstration] = []
-    for path in paths:
-        for where, demonstration in _placed(Path(path), by_name):
-            counted.check(where, demonstration.calls, by_name)
-            found.append(demonstration)
-    return found, counted
-
-
-def _placed(path: Path, known: Collection[str]) -> Iterator[tuple[str, Demonstration]]:
+def placed(path: Path, known: Collection[str]) -> Iterator[tuple[str, Demonstration]]:
     """A file's demonstrations, each with its place. Raises InputError."""
     number = 0
     for where, value in _read_lines(path):
@@ -143,23 +130,6 @@ def parse_plan(value: dict[str, Any], where: str) -> tuple[str, tuple[Call, ...]
     if len(entries) > MAX_CALLS:
         raise InputError(f"{where}: {len(entries)} calls, at most {MAX_CALLS} are allowed; split the request")
     return query, tuple(_call(where, entry) for entry in entries)
-
-
-def linear_extensions(demonstration: Demonstration, limit: int) -> Iterator[tuple[int, ...]]:
-    """Up to `limit` orders of the calls that respect the links, the written one first, then lexicographic ones."""
-    count = len(demonstration.calls)
-    written = tuple(range(count))
-    yield written
-    found = 1
-    pending: list[tuple[int, ...]] = [()]
-    while pending and found < limit:
-        prefix = pending.pop()
-        if len(prefix) == count:
-            if prefix != written:
-                found += 1
-                yield prefix
-            continue
-        pending.extend((*prefix, i) for i in reversed(demonstration.ready(prefix)))
 
 
 def _call(where: str, entry: Any) -> Call:

@@ -13,9 +13,8 @@ from edgeret.bundle.index_form import STORED_AS
 from edgeret.cli.options import probability
 from edgeret.encoders.variants import TARGETS
 from edgeret.errors import InputError
-from edgeret.inputs.demonstrations import Demonstration, read_and_check
+from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.examples_file import with_examples_of
-from edgeret.inputs.fit import Misfits
 from edgeret.inputs.tools import read_tools
 from edgeret.native import keep_memory
 from edgeret.runtime.options import PROFILES
@@ -36,6 +35,8 @@ from edgeret_export.pack_command import add_pack
 from edgeret_export.planner_command import add_planner
 from edgeret_export.prior_command import add_prior
 from edgeret_export.recipe import PRECISION_CHOICES, Recipe, read_recipe
+from edgeret_export.recorded.demonstrations import read_and_check
+from edgeret_export.recorded.fit import Misfits
 from edgeret_export.route_command import add_route
 from edgeret_export.sbom_command import add_sbom
 from edgeret_export.sign_command import add_sign

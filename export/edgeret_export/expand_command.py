@@ -9,10 +9,10 @@ from typing import Any
 
 from edgeret.cli.options import positive
 from edgeret.errors import InputError
-from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret.terminal.console import add_command, add_offline, check_place
 from edgeret.types import Tool
+from edgeret_export.recorded.demonstrations import read_and_check
 from edgeret_export.terminal import Terminal
 
 MAX_TEMPERATURE = 2.0

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 from conftest import TOOLS, build_tiny
+from hypothesis import given
+from hypothesis import strategies as st
 from training import F, P, S, W, plan, training_of, two_topics
 
 from edgeret.errors import InputError
-from edgeret.inputs.demonstrations import linear_extensions
 from edgeret.types import END
-from edgeret.usage.reliability import ece_by_chance, expected_calibration_error, refusal_curve
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting.calibration import (
     Outcomes,
@@ -24,8 +24,10 @@ from edgeret_export.fitting.calibration import (
 from edgeret_export.fitting.crossfit import OVER_NOTHING
 from edgeret_export.fitting.decisions import number_decisions
 from edgeret_export.fitting.graph import fit_graph
+from edgeret_export.fitting.reliability import ece_by_chance, expected_calibration_error, refusal_curve
 from edgeret_export.fitting.training_set import assign_folds
 from edgeret_export.recipe import Recipe, read_recipe
+from edgeret_export.recorded.demonstrations import linear_extensions
 from edgeret_export.reference.scoring.graph import GLOBAL, PADDING, UNUSED, GraphOptions, GraphTables, pack_graph
 
 
@@ -39,6 +41,20 @@ def test_orders_stop_at_the_limit_with_the_written_one_first() -> None:
     free = plan(F, S, W, links=())
     assert list(linear_extensions(free, 3)) == [(0, 1, 2), (0, 2, 1), (1, 0, 2)]
     assert len(list(linear_extensions(free, 99))) == 6
+
+
+@given(st.integers(0, 5), st.data())
+def test_orders_respect_links_and_are_distinct(n: int, data: st.DataObject) -> None:
+    pairs = [(i, j) for j in range(n) for i in range(j)]
+    links = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    orders = list(
+        linear_extensions(plan(*(f"t{i}" for i in range(n)), links=None if links is None else tuple(links)), 6)
+    )
+    assert orders[0] == tuple(range(n))
+    assert len(set(orders)) == len(orders) <= 6
+    for order in orders:
+        assert sorted(order) == list(range(n))
+        assert all(order.index(i) < order.index(j) for i, j in links)
 
 
 def test_the_table_shares_weight_among_the_orders_of_a_plan() -> None:

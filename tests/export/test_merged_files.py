@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret_export.cli import make_parser
+from edgeret_export.recorded.demonstrations import read_and_check
 
 
 def test_files_given_several_times_are_all_read(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.errors import InputError
-from edgeret.inputs.demonstrations import Demonstration, linear_extensions, read_demonstrations
+from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.hygiene import without_hidden
 from edgeret.inputs.jsonl import parse_objects, read_objects, read_text
-from edgeret.inputs.query import MAX_QUERY_CHARS, check_query, read_queries
+from edgeret.inputs.query import MAX_QUERY_CHARS, check_query
 from edgeret.inputs.tool_text import name_in_words, tool_text
 from edgeret.inputs.tools import MAX_TOOLS, check_tools, read_tools
 from edgeret.quoting import suggestion, visible
@@ -258,8 +258,6 @@ def test_a_mistyped_tool_is_answered_with_the_one_that_was_meant(tmp_path: Path)
     tools = ["send_mail", "find_file"]
     with pytest.raises(InputError, match=r'unknown tool "send_mial" in a call; .*; did you mean "send_mail"\?$'):
         read_demonstrations(file(tmp_path, '{"query": "q", "calls": [{"tool": "send_mial"}]}'), tools)
-    with pytest.raises(InputError, match=r'unknown tool "send_mial" in "tools"; .*; did you mean "send_mail"\?$'):
-        read_queries(file(tmp_path, '{"query": "q", "tools": ["send_mial"]}'), tools)
 
 
 def test_what_resembles_nothing_gets_no_suggestion() -> None:
@@ -274,24 +272,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b'{"name": "\xe4"}')
     with pytest.raises(InputError, match=r"not UTF-8 text \(byte 10\)"):
         read_tools(tmp_path / "latin")
-
-
-def test_queries_need_known_tools(tmp_path: Path) -> None:
-    path = file(tmp_path, '{"id": 7, "query": "q", "tools": ["a"]}\n{"query": "r", "tools": []}')
-    found = read_queries(path, ["a"])
-    assert [(q.id, q.tools) for q in found] == [("7", frozenset("a")), ("1", frozenset())]
-    with pytest.raises(InputError, match=':1: unknown tool "a"'):
-        read_queries(path, ["b"])
-
-
-def test_sub_tasks_of_a_query_are_its_steps_or_else_those_of_its_calls(tmp_path: Path) -> None:
-    calls = '"calls": [{"tool": "a", "step": "1.2 first"}, {"tool": "b"}, {"tool": "a", "step": 3}, "x"]'
-    head = '{"query": "q", "tools": [], '
-    lines = (f'{head}"steps": ["one", "two"], {calls}}}', f"{head}{calls}}}", f'{head}"calls": 7}}')
-    found = read_queries(file(tmp_path, "\n".join(lines)))
-    assert [query.steps for query in found] == [("one", "two"), ("1.2 first",), ()]
-    with pytest.raises(InputError, match=':1: "steps" must be an array of texts'):
-        read_queries(file(tmp_path, '{"query": "q", "tools": [], "steps": [1]}'))
 
 
 def test_query_bounds() -> None:
@@ -321,18 +301,6 @@ def test_steps_of_a_dag_accept_all_whose_predecessors_are_done() -> None:
 
 def test_a_plan_without_calls_is_over_at_once() -> None:
     assert [(s.history, s.acceptable, s.taken) for s in dag(None, 0).steps()] == [((), {END}, END)]
-
-
-@given(st.integers(0, 5), st.data())
-def test_linear_extensions_respect_links_and_are_distinct(n: int, data) -> None:
-    pairs = [(i, j) for j in range(n) for i in range(j)]
-    links = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
-    orders = list(linear_extensions(dag(links, n), 6))
-    assert orders[0] == tuple(range(n))
-    assert len(set(orders)) == len(orders) <= 6
-    for order in orders:
-        assert sorted(order) == list(range(n))
-        assert all(order.index(i) < order.index(j) for i, j in links)
 
 
 def test_names_become_words() -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.inputs.demonstrations import Demonstration, linear_extensions
+from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import END, Tool
+from edgeret_export.recorded.demonstrations import linear_extensions
 
 MAX_ORDERS = 4
 """Orders of a DAG's calls that are learned from; users do not follow the one that was written down."""

@@ -9,7 +9,8 @@ import pytest
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_demonstrations
-from edgeret.inputs.query import MAX_QUERY_CHARS, read_queries, read_texts
+from edgeret.inputs.query import MAX_QUERY_CHARS
+from edgeret_export.recorded.queries import read_queries, read_texts
 
 SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """What `str.splitlines` cuts at, beside the ends of lines."""
@@ -79,3 +80,26 @@ def test_an_array_is_no_plain_text(tmp_path: Path) -> None:
     file.write_text('[{"query": "x"}]')
     with pytest.raises(InputError, match="looks like a JSON array; write one query a line"):
         read_texts(file)
+
+
+def test_queries_need_known_tools(tmp_path: Path) -> None:
+    path = file(tmp_path, '{"id": 7, "query": "q", "tools": ["a"]}\n{"query": "r", "tools": []}')
+    found = read_queries(path, ["a"])
+    assert [(q.id, q.tools) for q in found] == [("7", frozenset("a")), ("1", frozenset())]
+    with pytest.raises(InputError, match=':1: unknown tool "a"'):
+        read_queries(path, ["b"])
+
+
+def test_sub_tasks_of_a_query_are_its_steps_or_else_those_of_its_calls(tmp_path: Path) -> None:
+    calls = '"calls": [{"tool": "a", "step": "1.2 first"}, {"tool": "b"}, {"tool": "a", "step": 3}, "x"]'
+    head = '{"query": "q", "tools": [], '
+    lines = (f'{head}"steps": ["one", "two"], {calls}}}', f"{head}{calls}}}", f'{head}"calls": 7}}')
+    found = read_queries(file(tmp_path, "\n".join(lines), "q.jsonl"))
+    assert [query.steps for query in found] == [("one", "two"), ("1.2 first",), ()]
+    with pytest.raises(InputError, match=':1: "steps" must be an array of texts'):
+        read_queries(file(tmp_path, '{"query": "q", "tools": [], "steps": [1]}'))
+
+
+def test_an_unknown_tool_gets_a_suggestion(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r'unknown tool "send_mial" in "tools"; .*; did you mean "send_mail"\?$'):
+        read_queries(file(tmp_path, '{"query": "q", "tools": ["send_mial"]}'), ["find_file", "send_mail"])

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from edgeret.inputs.demonstrations import read_and_check, read_demonstrations
-from edgeret.inputs.fit import misfitting
+from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.types import Call, Tool
+from edgeret_export.recorded.demonstrations import read_and_check
+from edgeret_export.recorded.fit import misfitting
 
 
 def said(kind: Any, **more: Any) -> dict[str, Any]:
