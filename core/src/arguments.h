@@ -181,8 +181,12 @@ const er_json *er_several(er_arena *, const er_json *const *values, uint32_t cou
 
 /* ---- Forms (forms.c) ---- */
 
-/* What words are as one value of a parameter; NULL for what they are not. */
-const er_json *er_form_value(er_arena *, er_text said, er_text english, uint32_t kind, const er_parameter *, const er_now *, bool past);
+/* What words are as one value of a parameter; NULL for what they are not. `apart`: the day of a time that names none. */
+const er_json *er_form_value(er_arena *, er_text said, er_text english, er_text apart, uint32_t kind, const er_parameter *, const er_now *, bool past);
+/* The words, in English, of the only day of a request, for a time that names none: "on Friday … at 5 pm"; else "". */
+er_text er_day_apart(const er_reading *, const er_piece *);
+/* Whether a run of capitals is what something is called, for a parameter that takes its number: "cancel my table at Chez Anna". */
+bool er_is_other_name(er_arena *, const er_reading *, const er_parameter *, const er_piece *);
 bool er_is_extreme(er_text word);
 
 /* ---- What was called before (earlier.c, outputs.c) ---- */
@@ -247,7 +251,6 @@ bool er_fits_of(const er_suitor *, const er_parameter *, const float *spans, con
 bool er_fit_of(const er_suitor *, const er_parameter *, uint32_t first, uint32_t last, er_fit *, bool *there);
 double er_absent_of(const er_parameter *);
 void er_shares(double *scores, uint32_t count); /* in place */
-er_text er_said_words(const er_reading *, uint32_t first, uint32_t last);
 er_text er_glossed_words(const er_reading *, uint32_t first, uint32_t last);
 static inline bool er_is_plain_piece(uint32_t kind)
 {

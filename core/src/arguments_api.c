@@ -67,7 +67,7 @@ static bool read_query(er_task *task, bool head, er_error *error)
 {
     if (!task->pieces) {
         er_reading *made = ER_TAKE(&task->arena, er_reading, 1);
-        if (!made || !er_read_pieces(&task->arena, &task->query, made)) return false;
+        if (!made || !er_read_request(&task->arena, &task->query, made)) return false;
         task->pieces = made;
     }
     const uint32_t units = task->pieces->unit_count;

@@ -105,7 +105,8 @@ static bool clock_of(er_arena *arena, er_text said, const er_now *now, er_time *
     return later_of(arena, said, now, &unused, time) || er_time_of(arena, said, ER_NO_HALF, time);
 }
 
-static bool moment_of(er_arena *arena, er_text said, const er_now *now, bool past, er_text *found)
+/* A time without a day is on the one that stands apart, "" for none. */
+static bool moment_of(er_arena *arena, er_text said, er_text apart, const er_now *now, bool past, er_text *found)
 {
     er_reading reading;
     er_day day;
@@ -113,8 +114,8 @@ static bool moment_of(er_arena *arena, er_text said, const er_now *now, bool pas
     char room[64], zone[16] = "";
     if (er_has_format(arena, "date-time", said)) return *found = said, true;
     if (!read_when(arena, said, &reading) || count_of(&reading, ER_PIECE_TIME) != 1 || count_of(&reading, ER_PIECE_DATE) > 1) return false;
-    const bool dated = count_of(&reading, ER_PIECE_DATE);
-    const er_text clock = words_of(&reading, ER_PIECE_TIME), on = dated ? words_of(&reading, ER_PIECE_DATE) : (er_text){"", 0};
+    const er_text clock = words_of(&reading, ER_PIECE_TIME), on = count_of(&reading, ER_PIECE_DATE) ? words_of(&reading, ER_PIECE_DATE) : apart;
+    const bool dated = on.length;
     if (dated || !later_of(arena, clock, now, &day, &time)) {
         if (!er_time_of(arena, clock, er_half_of(arena, on), &time)) return false;
         if (dated && !er_day_of(arena, on, now, past, &day)) return false;
@@ -142,7 +143,7 @@ static bool is_in(er_text text, const char *part)
 }
 
 /* In the form of ISO 8601. */
-static bool iso(er_arena *arena, er_text said, er_text format, const er_now *now, bool past, er_text *found)
+static bool iso(er_arena *arena, er_text said, er_text apart, er_text format, const er_now *now, bool past, er_text *found)
 {
     char room[32];
     er_day day;
@@ -152,14 +153,14 @@ static bool iso(er_arena *arena, er_text said, er_text format, const er_now *now
         snprintf(room, sizeof room, "%02d:%02d:%02d", time.hour, time.minute, time.second);
         return made_text(arena, room, found);
     }
-    if (er_is(format, "date-time")) return moment_of(arena, said, now, past, found);
+    if (er_is(format, "date-time")) return moment_of(arena, said, apart, now, past, found);
     if (!day_of(arena, said, now, past, true, &day)) return false;
     snprintf(room, sizeof room, "%04d-%02d-%02d", day.year, day.month, day.day);
     return made_text(arena, room, found);
 }
 
 /* In a form as a description names it. */
-static bool as_named(er_arena *arena, er_text said, er_text form, const er_now *now, bool past, er_text *found)
+static bool as_named(er_arena *arena, er_text said, er_text apart, er_text form, const er_now *now, bool past, er_text *found)
 {
     char room[64];
     er_day day;
@@ -171,7 +172,7 @@ static bool as_named(er_arena *arena, er_text said, er_text form, const er_now *
     }
     if (is_in(form, "HH")) {
         er_text whole;
-        if (!moment_of(arena, said, now, past, &whole)) return false;
+        if (!moment_of(arena, said, apart, now, past, &whole)) return false;
         const size_t length = whole.length < form.length ? whole.length : form.length;
         char *made = ER_TAKE(arena, char, length + 1);
         for (size_t i = 0; made && i < length; i++) made[i] = whole.at[i] == 'T' ? form.at[10] : whole.at[i];
@@ -264,21 +265,70 @@ static const er_json *number_form(er_arena *arena, er_text said, uint32_t kind, 
     return er_json_number(arena, number, whole);
 }
 
+/* ---- A day that stands apart ---- */
+
+static bool is_idle(const er_unit *unit) { return er_listed_in(unit->lower, "on at the and"); }
+
+/* Whether a clause has no other words: "On Friday, remind me …". */
+static bool is_alone(const er_reading *of, uint32_t first, uint32_t last)
+{
+    for (uint32_t i = 0; i < of->unit_count; i++)
+        if ((i < first || i >= last) && of->units[i].clause == of->units[first].clause && of->units[i].is_word && !is_idle(&of->units[i])) return false;
+    return true;
+}
+
+er_text er_day_apart(const er_reading *of, const er_piece *piece)
+{
+    static const er_text none = {"", 0};
+    const er_unit *units = of->units;
+    if (piece->kind != ER_PIECE_TIME || count_of(of, ER_PIECE_DATE) != 1) return none;
+    const er_match *day = &of->matches[of->match_starts[ER_PIECE_DATE]];
+    /* Another thing's: "Friday's bread", "the report for Friday". */
+    if (day->last < of->unit_count && er_listed_in(units[day->last].lower, "'s ’s")) return none;
+    if (day->first && er_listed_in(units[day->first - 1].lower, "for of from until till by since before after about to")) return none;
+    for (uint32_t i = 0; i < of->piece_count; i++) { /* told to somebody */
+        const er_piece *one = &of->pieces[i];
+        const bool told = one->kind == ER_PIECE_TOLD || one->kind == ER_PIECE_QUOTED || one->kind == ER_PIECE_COMMAND || one->kind == ER_PIECE_SENTENCE;
+        bool begins = true;
+        for (uint32_t k = one->first; k < day->first; k++) begins &= is_idle(&units[k]);
+        if (begins) continue; /* "remind me on Friday about the tax": told by mistake */
+        if (told && one->first <= day->first && day->last <= one->last && !(one->first <= piece->first && piece->last <= one->last)) return none;
+    }
+    if (units[day->first].clause != piece->clause && !is_alone(of, day->first, day->last) && !is_alone(of, piece->first, piece->last)) return none;
+    return er_glossed_words(of, day->first, day->last);
+}
+
+/* ---- What an id is not ---- */
+
+bool er_is_other_name(er_arena *arena, const er_reading *of, const er_parameter *one, const er_piece *piece)
+{
+    static const char *const ids[] = {"id", "ids", "identifier", "uuid", "guid"};
+    er_text shape;
+    bool named = false, worded = false;
+    if (one->kind != ER_KIND_ID || piece->kind != ER_PIECE_NAME) return false;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) named |= er_has(one->stems, (er_text){ids[i], strlen(ids[i])});
+    for (uint32_t i = of->units[piece->first].begin; i < of->units[piece->last - 1].end; i++) {
+        if (er_is_decimal(of->text.points[i])) return false;
+        worded |= er_category_of(of->text.points[i]) == ER_LL; /* "SEA" may be one, and what is like an example */
+    }
+    return named && worded && !(one->shapes.count && er_shape_of(arena, er_said_words(of, piece->first, piece->last), &shape) && er_has(one->shapes, shape));
+}
+
 /* ---- The whole ---- */
 
-static bool text_form(er_arena *arena, er_text said, er_text english, const er_parameter *one, const er_now *now, bool past, er_text *found)
+static bool text_form(er_arena *arena, er_text said, er_text english, er_text apart, const er_parameter *one, const er_now *now, bool past, er_text *found)
 {
     const er_text format = er_schema_text(one->schema, "format");
     *found = said;
-    if (one->form.length) return as_named(arena, english, one->form, now, past, found) || (*found = said, one->kind != ER_KIND_WHEN);
-    if (er_is(format, "date") || er_is(format, "time") || er_is(format, "date-time")) return iso(arena, english, format, now, past, found);
+    if (one->form.length) return as_named(arena, english, apart, one->form, now, past, found) || (*found = said, one->kind != ER_KIND_WHEN);
+    if (er_is(format, "date") || er_is(format, "time") || er_is(format, "date-time")) return iso(arena, english, apart, format, now, past, found);
     if (er_is(format, "duration")) return iso_duration(arena, english, found);
-    if (!one->shown_form.length || as_named(arena, english, one->shown_form, now, past, found)) return true;
+    if (!one->shown_form.length || as_named(arena, english, apart, one->shown_form, now, past, found)) return true;
     *found = said;
     return !er_has_format(arena, "date", english); /* 2022-13-45 */
 }
 
-const er_json *er_form_value(er_arena *arena, er_text said, er_text english, uint32_t kind, const er_parameter *one, const er_now *now, bool past)
+const er_json *er_form_value(er_arena *arena, er_text said, er_text english, er_text apart, uint32_t kind, const er_parameter *one, const er_now *now, bool past)
 {
     const er_json *value;
     if (er_is_reference(said, NULL)) return NULL; /* who says "$out_1" gets no output by that */
@@ -286,7 +336,7 @@ const er_json *er_form_value(er_arena *arena, er_text said, er_text english, uin
         value = number_form(arena, english, kind, one);
     } else {
         er_text text;
-        if (!text_form(arena, said, english, one, now, past, &text)) return NULL;
+        if (!text_form(arena, said, english, apart, one, now, past, &text)) return NULL;
         value = er_json_text(arena, text);
         if (value && text.at == said.at && text.length == said.length && (kind == ER_PIECE_CODE || kind == ER_PIECE_PHONE) && !er_fits(arena, value, one->schema)) {
             char *made = ER_TAKE(arena, char, said.length + 1); /* the spaces of an IBAN and of a phone number say nothing */

@@ -371,7 +371,8 @@ static bool put_matches(er_reader *r)
     return true;
 }
 
-bool er_read_pieces(er_arena *arena, const er_points *query, er_reading *reading)
+/* What is known in English is of `language`, or of that which the text seems to be in. */
+static bool read_as(er_arena *arena, const er_points *query, const er_language *language, er_reading *reading)
 {
     er_reader reader = {.arena = arena, .reading = reading}, *r = &reader;
     memset(reading, 0, sizeof *reading);
@@ -383,8 +384,11 @@ bool er_read_pieces(er_arena *arena, const er_points *query, er_reading *reading
     er_view first;
     if (!er_said_of(arena, text->points, text->count, &r->said)) return false;
     if (!er_low_part(arena, &r->said, 0, text->count < ER_LOOKED_AT ? text->count : ER_LOOKED_AT, &first)) return false;
-    reading->language = er_language_by(&first, NULL);
-    if (!er_cut_units(r) || !find_clauses(r) || !er_find_matches(r) || !put_matches(r)) return false;
+    const er_language seems = er_language_by(&first, NULL);
+    reading->language = language ? *language : seems;
+    if (!er_cut_units(r)) return false;
+    reading->language = seems;
+    if (!find_clauses(r) || !er_find_matches(r) || !put_matches(r)) return false;
     finder f = {.r = r, .found = ER_TAKE(arena, er_piece, ER_MOST_PIECES), .negated = ER_TAKE(arena, uint8_t, r->count + 1)};
     if (!f.found || !f.negated || !find_corrections(&f)) return false;
     /* The first one that is full leaves out those behind it. */
@@ -395,4 +399,69 @@ bool er_read_pieces(er_arena *arena, const er_points *query, er_reading *reading
     reading->units = r->units;
     reading->unit_count = r->count;
     return !r->matcher.failed && !(arena->error && arena->error->status);
+}
+
+er_text er_said_words(const er_reading *of, uint32_t first, uint32_t last)
+{
+    return er_cut(of->text.text, of->text.starts[of->units[first].begin], of->text.starts[of->units[last - 1].end]);
+}
+
+bool er_read_pieces(er_arena *arena, const er_points *query, er_reading *reading) { return read_as(arena, query, NULL, reading); }
+
+/* ---- Answers of a few words ---- */
+
+enum { MOST_ANSWER = 6 };
+static const uint32_t whens[] = {ER_PIECE_DATE, ER_PIECE_TIME, ER_PIECE_MOMENT};
+
+static bool is_idle(er_text word)
+{
+    static const char *const idle[] = {"", "the", "on", "at", "by", "to", "for", "of", "in"};
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        if (er_is(word, idle[i])) return true;
+    return false;
+}
+
+/* Whether all words but small ones are days and times. */
+static bool is_all_when(const er_reading *of)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < of->unit_count; i++) {
+        bool within = false;
+        for (size_t k = 0; k < sizeof whens / sizeof *whens; k++)
+            for (uint32_t m = of->match_starts[whens[k]]; m < of->match_starts[whens[k] + 1]; m++)
+                within |= of->matches[m].first <= i && i < of->matches[m].last;
+        any |= within;
+        const er_unit *unit = &of->units[i];
+        if (!within && unit->is_word && !is_idle(unit->lower)) return false;
+    }
+    return any;
+}
+
+/* Whether all is a day or a time that English words name. */
+static bool is_english(er_arena *arena, const er_reading *of)
+{
+    const er_now now = {.year = 2000, .month = 1, .day = 1};
+    er_day day;
+    er_time time;
+    for (uint32_t k = 0; k < 2; k++)
+        for (uint32_t m = of->match_starts[whens[k]]; m < of->match_starts[whens[k] + 1]; m++) {
+            const er_text words = er_said_words(of, of->matches[m].first, of->matches[m].last);
+            if (k ? !er_time_of(arena, words, ER_NO_HALF, &time) : !er_day_of(arena, words, &now, false, &day)) return false;
+        }
+    return is_all_when(of);
+}
+
+bool er_read_request(er_arena *arena, const er_points *query, er_reading *reading)
+{
+    static const er_language others[] = {ER_DE, ER_FR, ER_ES};
+    if (!er_read_pieces(arena, query, reading)) return false;
+    if (!reading->unit_count || reading->unit_count > MOST_ANSWER || reading->language != ER_EN || is_english(arena, reading)) return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        er_reading other;
+        bool changed = false;
+        if (!read_as(arena, query, &others[i], &other)) return false;
+        for (uint32_t k = 0; k < other.unit_count; k++) changed |= !other.units[k].same;
+        if (changed && is_all_when(&other)) return *reading = other, true;
+    }
+    return true;
 }

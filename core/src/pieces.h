@@ -64,6 +64,10 @@ typedef struct er_reading {
 
 /* False: no memory. */
 bool er_read_pieces(er_arena *, const er_points *query, er_reading *);
+/* The same of a request: a few words that are a day or a time in another language, and not in English, are in that one. */
+bool er_read_request(er_arena *, const er_points *query, er_reading *);
+/* The words from one unit up to another. */
+er_text er_said_words(const er_reading *, uint32_t first, uint32_t last);
 
 /* ---- What words say (16.12 has what they may be); all of English, so of `er_reading.english` ---- */
 

@@ -39,11 +39,6 @@ static double sign(int which) { return er_signs[which] / 1000.0; }
 
 /* ---- A request's words ---- */
 
-er_text er_said_words(const er_reading *of, uint32_t first, uint32_t last)
-{
-    return er_cut(of->text.text, of->text.starts[of->units[first].begin], of->text.starts[of->units[last - 1].end]);
-}
-
 er_text er_glossed_words(const er_reading *of, uint32_t first, uint32_t last)
 {
     const uint32_t begin = of->units[first].english, end = of->units[last - 1].stop;
@@ -190,6 +185,7 @@ static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *
     }
     if (!er_is_plain_piece(piece->kind) && piece->kind != ER_PIECE_NAME) return false;
     if (!is_whole(piece->kind) && s->points && is_pointed_at(of, piece, one->kind)) return true;
+    if (er_is_other_name(s->arena, of, one, piece)) return true;
     if (one->kind != ER_KIND_TEXT && !piece->first && piece->last + 1u >= of->unit_count && of->unit_count > MOST_WHOLE + 1) return true;
     for (uint32_t i = of->units[piece->first].begin; !s->ascii && i < of->units[piece->last - 1].end; i++)
         if (of->text.points[i] > LAST_LATIN && er_is_letter(of->text.points[i])) return true;
@@ -423,7 +419,7 @@ static bool judge(const er_suitor *s, const er_parameter *one, const er_piece *p
     const er_text said = er_said_words(s->reading, piece->first, piece->last);
     er_text english = er_glossed_words(s->reading, piece->first, piece->last);
     if (one->kind == ER_KIND_NUMBER && !sign_it(s, piece, &english)) return false;
-    const er_json *value = er_form_value(s->arena, said, english, piece->kind, one, s->now, is_past(s, one, piece));
+    const er_json *value = er_form_value(s->arena, said, english, er_day_apart(s->reading, piece), piece->kind, one, s->now, is_past(s, one, piece));
     if (!value) return false;
     *fit = (er_fit){sum_of(s, one, piece, said, value), *piece, value};
     return true;

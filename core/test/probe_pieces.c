@@ -1,4 +1,4 @@
-/* What er_read_pieces makes of a text, as flat numbers and lines. */
+/* What er_read_request makes of a text, as flat numbers and lines. */
 
 #include "pieces.h"
 
@@ -20,7 +20,7 @@ int64_t probe_pieces(const char *text, size_t length, int32_t *numbers, char *li
     er_points points;
     er_reading r;
     int64_t n = -1;
-    if (er_points_of(&arena, (er_text){text, length}, &points) && er_read_pieces(&arena, &points, &r)) {
+    if (er_points_of(&arena, (er_text){text, length}, &points) && er_read_request(&arena, &points, &r)) {
         size_t at = put(lines, 0, r.english.text);
         n = 0;
         numbers[n++] = (int32_t)r.language, numbers[n++] = (int32_t)r.unit_count;

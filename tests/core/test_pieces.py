@@ -161,6 +161,14 @@ def test_what_is_said_is_read_as_in_python(core: CorePieces, text: str) -> None:
     assert difference(core, text) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["el jueves", "übermorgen", "am Samstag", "le 3 juin", "at 5 am", "am 5", "montag und dienstag", "once", "a las 7"],
+)
+def test_answers_of_a_few_words_are_read_as_in_python(core: CorePieces, text: str) -> None:
+    assert difference(core, text) is None
+
+
 @pytest.mark.parametrize("folder", ["examples/calls", "examples/desktop"])
 def test_examples_are_read_as_in_python(core: CorePieces, folder: str) -> None:
     every = written_down(folder)

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.types import Call, Tool
-from edgeret_export.reference.arguments.pointing import is_pointed_at, points
+from edgeret_export.reference.arguments.pointing import is_other_name, is_pointed_at, points
 from edgeret_export.reference.arguments.said_before import values_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, leads_of, signed
+from edgeret_export.reference.inputs.day_apart import day_apart
 from edgeret_export.reference.inputs.parameters import Parameter, Same, parameters, shape_of
 from edgeret_export.reference.inputs.value_forms import EXTREMES, MISSING, form
 
@@ -184,7 +185,8 @@ class Suitor:
             glossed = reading.glossed(chunk.first, chunk.last)
             if parameter.kind == "number":
                 glossed = signed(reading, chunk, glossed)
-            value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk), glossed)
+            past, on = _is_past(parameter, chunk), day_apart(self._found, chunk)
+            value = form(said, chunk.kind, parameter, self._now, past, glossed, on)
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
 
@@ -214,9 +216,11 @@ class Suitor:
             whole: tuple[str, ...] = _MEASURES if chunk.kind in _BARE and parameter.unit is not None else ()
             whole = ("duration",) if chunk.kind == "measure" else whole
             return any(match.cuts(chunk) for kind in whole for match in found.get(kind, ()))
+        reading = self._found.reading
         if chunk.kind not in PLAIN and chunk.kind != "name":
             return False
-        reading = self._found.reading
+        if is_other_name(parameter, chunk, reading.words(chunk.first, chunk.last)):
+            return True
         if chunk.kind not in _WHOLE and self._points and is_pointed_at(reading.units, chunk, parameter.kind):
             return True
         if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
@@ -319,10 +323,8 @@ class Suitor:
         if kind == "number" and parameter.unit is not None and chunk.kind != "number":
             yield "of the unit", 1.0
         if self._reached >= 0:
-            yield (
-                ("behind what was said" if reading.units[chunk.first].start >= self._reached else "in front of it"),
-                1.0,
-            )
+            is_behind = reading.units[chunk.first].start >= self._reached
+            yield ("behind what was said" if is_behind else "in front of it"), 1.0
         else:
             yield f"clause {min(chunk.clause, 3)} {self._begun}", 1.0
 

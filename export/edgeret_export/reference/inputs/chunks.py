@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from edgeret.inputs.words import COMMON, words
+from edgeret_export.reference.inputs.answers import read_request
 from edgeret_export.reference.inputs.clauses import clause_spans
 from edgeret_export.reference.inputs.language import rules_in
-from edgeret_export.reference.inputs.units import PATTERNS, Reading, Unit, read
+from edgeret_export.reference.inputs.units import PATTERNS, Reading, Unit
 
 MOST_CHUNKS = 400  # of a request
 _PREPOSITION_WORDS = (
@@ -77,7 +78,7 @@ class Chunks(NamedTuple):
 @lru_cache(64)
 def chunks(text: str) -> Chunks:
     """The chunks of a request; the same request is read once."""
-    reading = read(text)
+    reading = read_request(text)
     spans = clause_spans(reading.text, 1)
     clause_of = _clauses(reading, spans)
     stems = tuple(frozenset(words(reading.text[a:b])) for a, b in spans)

@@ -15,8 +15,8 @@ TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-][0-
 DATE_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt ]{TIME.pattern}")
 
 
-def moment(said: str, told: str, now: datetime | None, past: bool) -> str | None:
-    """A day, a time or both in the form of ISO 8601."""
+def moment(said: str, told: str, now: datetime | None, past: bool, apart: str = "") -> str | None:
+    """A day, a time or both in the form of ISO 8601; a time without a day is on the one that stands `apart`."""
     if told == "time":
         clock = _clock(said, now)
         return None if clock is None else clock.isoformat()
@@ -32,7 +32,7 @@ def moment(said: str, told: str, now: datetime | None, past: bool) -> str | None
     if len(clocks) != 1 or len(days) > 1:
         return None
     clocked = found.words(clocks[0].first, clocks[0].last)
-    on = found.words(days[0].first, days[0].last) if days else ""
+    on = found.words(days[0].first, days[0].last) if days else apart
     if not on and (later := _later(clocked, now)) is not None:
         day, clock = later.date(), later.time()
     else:
@@ -84,13 +84,14 @@ def shown_form(parameter: Parameter) -> str | None:
     return "YYYY-MM-DD" + (f"{match[1]}HH:MM{':SS' if match[2] else ''}" if match[1] else "")
 
 
-def as_named(said: str, named: str, now: datetime | None, past: bool) -> str | None:
-    """What some words say of a day or a time, in a form as `named_form` gives it; None for nothing of that kind."""
+def as_named(said: str, named: str, now: datetime | None, past: bool, apart: str = "") -> str | None:
+    """What some words say of a day or a time, in a form as `named_form` gives it; None for nothing of that kind. See
+    `moment` of a day `apart`."""
     if named.startswith("HH"):
         clock = _clock(said, now)
         return None if clock is None else clock.strftime("%H:%M:%S" if named.endswith("SS") else "%H:%M")
     if "HH" in named:
-        found = moment(said, "date-time", now, past)
+        found = moment(said, "date-time", now, past, apart)
         return None if found is None else found.replace("T", named[10])[: len(named)]
     day = day_of(said, now, past)
     if day is None:

@@ -90,10 +90,10 @@ class Reading(NamedTuple):
 
 
 @lru_cache(64)
-def read(text: str) -> Reading:
-    """The units and values of a request; the same request is read once."""
+def read(text: str, language: str | None = None) -> Reading:
+    """The units and values of a text, in the language that it seems to be in or another one; the same is read once."""
     text = text[:MOST_CHARS]
-    language = language_of(text)
+    language = language or language_of(text)
     pattern = _UNITS_OF.get(language, _UNIT)
     places = [match.span() for match in pattern.finditer(text)][:MOST_UNITS]
     said = [text[start:end] for start, end in places]

@@ -185,10 +185,17 @@ def _list_fits(value: list[Any], schema: Mapping[str, Any]) -> bool:
 
 
 def form(
-    said: str, kind: str, parameter: Parameter, now: datetime | None, past: bool = False, glossed: str | None = None
+    said: str,
+    kind: str,
+    parameter: Parameter,
+    now: datetime | None,
+    past: bool = False,
+    glossed: str | None = None,
+    apart: str = "",
 ) -> Any:
     """What some words, which match a pattern of `kind`, are as one value of a parameter; MISSING for what they are
-    not. `glossed` are these words in English, where they are in another language."""
+    not. `glossed` are these words in English, where they are in another language, and `apart` is the day of a time
+    that names none."""
     schema = parameter.schema
     glossed = said if glossed is None else glossed
     if REFERENCE.fullmatch(said):
@@ -196,7 +203,7 @@ def form(
     if parameter.kind == "number":
         value: Any = _number(glossed, kind, parameter)
     else:
-        value = _text(said, kind, schema, parameter, now, past, glossed)
+        value = _text(said, kind, schema, parameter, now, past, glossed, apart)
         if value is said and kind in _SPACED and not fits(value, schema):
             value = re.sub(r"[ ()/-]", "", said)  # the spaces of an IBAN and of a phone number say nothing
     return value if value is not MISSING and fits(value, schema) else MISSING
@@ -210,12 +217,15 @@ def _text(
     now: datetime | None,
     past: bool,
     glossed: str,
+    apart: str,
 ) -> Any:
     told = schema.get("format")
     named, shown = (named_form(parameter.described), shown_form(parameter)) if told is None else (None, None)
     if told in ("date", "time", "date-time") or named is not None:
         given = (
-            moment(glossed, str(told or "date"), now, past) if named is None else as_named(glossed, named, now, past)
+            moment(glossed, str(told or "date"), now, past, apart)
+            if named is None
+            else as_named(glossed, named, now, past, apart)
         )
         if given is not None:
             return given
@@ -223,7 +233,7 @@ def _text(
     if told == "duration":
         return _iso_duration(glossed)
     if shown is not None:
-        given = as_named(glossed, shown, now, past)
+        given = as_named(glossed, shown, now, past, apart)
         no_day = given is None and _FORMATS["date"].fullmatch(glossed)  # 2022-13-45
         return MISSING if no_day else said if given is None else given
     return said

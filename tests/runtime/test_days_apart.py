@@ -1,0 +1,87 @@
+"""A day and a time that stand apart, and what an id is not, as the library reads them and as Python does."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+import edgeret
+from edgeret.types import Tool
+from edgeret_export.reference.arguments.filling import fill
+
+NOW = datetime(2026, 12, 2, 9, 0)  # a Wednesday
+
+
+def _tool(name: str, told: str, **asked: dict[str, str]) -> Tool:
+    return Tool(name, told, {"type": "object", "properties": asked, "required": [*asked]})
+
+
+TOOLS = {
+    one.name: one
+    for one in (
+        _tool("book_court", "Book a tennis court", start={"type": "string", "format": "date-time"}),
+        _tool("wake_me", "Wake somebody up", when={"type": "string", "description": "When, as YYYY-MM-DD HH:MM"}),
+        _tool(
+            "log_shift",
+            "Write down a shift of work",
+            begin={"type": "string", "format": "date-time", "description": "When it begins"},
+            end={"type": "string", "format": "date-time", "description": "When it ends"},
+        ),
+        _tool(
+            "return_loan", "Give a book back to the library", loan_id={"type": "string", "description": "Which loan"}
+        ),
+        _tool("close_day", "Close the shop for a day", day={"type": "string", "format": "date"}),
+    )
+}
+
+
+@pytest.fixture(scope="module")
+def runtime() -> edgeret.Runtime:
+    return edgeret.from_tools([*TOOLS.values()])
+
+
+@pytest.mark.parametrize(
+    ("tool", "query", "value"),
+    [
+        ("book_court", "book a court on Saturday for three of us at 4 pm", "2026-12-05T16:00:00"),
+        ("book_court", "at 16:30 I need a court with lights tomorrow", "2026-12-03T16:30:00"),
+        ("book_court", "Réserve un court jeudi pour deux personnes à 18 h", "2026-12-03T18:00:00"),
+        ("wake_me", "On Sunday, wake me at 6 am", "2026-12-06 06:00"),
+        # Another thing's day, another clause's, and a day that is told.
+        ("wake_me", "wake me at 6 am to bake Sunday's cake", "2026-12-02 06:00"),
+        ("wake_me", "wake me at 6 am to finish the slides for Sunday", "2026-12-02 06:00"),
+        ("wake_me", "tell Bo the fair is on Sunday and wake me at 6 am", "2026-12-02 06:00"),
+        ("close_day", "el lunes", "2026-12-07"),
+        ("close_day", "übermorgen", "2026-12-04"),
+        ("close_day", "le 8 mai", "2027-05-08"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::edgeret.errors.LanguageWarning")
+def test_a_time_is_on_the_day_that_stands_apart(runtime: edgeret.Runtime, tool: str, query: str, value: str) -> None:
+    read = runtime.task(query, now=NOW).arguments(tool)
+    assert [one.value for one in read.given.values()] == [value]
+    assert read.given == fill(TOOLS[tool], query, (), TOOLS, NOW).given
+
+
+def test_the_second_of_two_times_is_on_the_same_day(runtime: edgeret.Runtime) -> None:
+    query = "log my shift on Monday from 8 am to 3 pm"
+    read = runtime.task(query, now=NOW).arguments("log_shift").given
+    assert [read[name].value for name in ("begin", "end")] == ["2026-12-07T08:00:00", "2026-12-07T15:00:00"]
+    assert read == fill(TOOLS["log_shift"], query, (), TOOLS, NOW).given
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        ("return the book by Grete Weil", None),
+        ("return loan L-4471", "L-4471"),
+        ("return loan ABX", "ABX"),
+        ('return loan "Grete Weil"', "Grete Weil"),
+    ],
+)
+def test_what_something_is_called_is_no_id(runtime: edgeret.Runtime, query: str, value: str | None) -> None:
+    read = runtime.task(query).arguments("return_loan")
+    assert [one.value for one in read.given.values()] == ([] if value is None else [value])
+    assert ("loan_id" in read.missing) == (value is None)
+    assert read.given == fill(TOOLS["return_loan"], query, (), TOOLS).given
