@@ -292,7 +292,7 @@ er_text er_day_apart(const er_reading *of, const er_piece *piece)
         bool begins = true;
         for (uint32_t k = one->first; k < day->first; k++) begins &= is_idle(&units[k]);
         if (begins) continue; /* "remind me on Friday about the tax": told by mistake */
-        if (told && one->first <= day->first && day->last <= one->last && !(one->first <= piece->first && piece->last <= one->last)) return none;
+        if (told && one->first <= day->first && day->last <= one->last && !(one->first < piece->last && piece->first < one->last)) return none;
     }
     if (units[day->first].clause != piece->clause && !is_alone(of, day->first, day->last) && !is_alone(of, piece->first, piece->last)) return none;
     return er_glossed_words(of, day->first, day->last);

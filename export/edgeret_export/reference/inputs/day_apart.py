@@ -26,7 +26,7 @@ def day_apart(found: Chunks, chunk: Chunk) -> str:
         holds = one.first <= day.first and day.last <= one.last
         # "Remind me on Friday about the tax": what begins with the day is told by mistake.
         begins = all(unit.lower in _IDLE for unit in units[one.first : day.first])
-        if holds and not begins and one.kind in _SAID and not (one.first <= chunk.first and chunk.last <= one.last):
+        if holds and not begins and one.kind in _SAID and not (one.first < chunk.last and chunk.first < one.last):
             return ""
     if found.clause_of[day.first] != chunk.clause and not any(
         _is_alone(found, one.first, one.last) for one in (day, chunk)
