@@ -219,15 +219,14 @@ class Suitor:
         reading = self._found.reading
         if chunk.kind not in PLAIN and chunk.kind != "name":
             return False
-        if is_other_name(parameter, chunk, reading.words(chunk.first, chunk.last)):
+        said = reading.words(chunk.first, chunk.last)
+        if is_other_name(parameter, chunk, said):
             return True
         if chunk.kind not in _WHOLE and self._points and is_pointed_at(reading.units, chunk, parameter.kind):
             return True
         if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
             return True
-        if reading.text.isascii():
-            return False
-        return any(mark > _LAST_LATIN and mark.isalpha() for mark in reading.words(chunk.first, chunk.last))
+        return not said.isascii() and any(mark > _LAST_LATIN and mark.isalpha() for mark in said)
 
     def absent(self, parameter: Parameter) -> float:
         """The sum of the signs that nobody said it."""
