@@ -27,7 +27,7 @@ def fresh_path(tmp_path: Path) -> Path:
 @pytest.fixture(params=["itself", "beside"])
 def both_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Locks on the file, and on one beside it, as Windows needs."""
-    monkeypatch.setattr(locked_file, "_LOCKED_BESIDE", request.param == "beside")
+    monkeypatch.setattr(locked_file, "LOCKED_BESIDE", request.param == "beside")
     return str(request.param)
 
 

@@ -14,8 +14,8 @@ import pytest
 from kill_run import kill_at_calls, kill_at_random
 from overlay_notes import beside, fresh_path, noted, opened, texts
 
-from edgeret.bundle import locked_file
 from edgeret.errors import OverlayError
+from edgeret_export.reference import changed_file
 
 if sys.platform == "win32":
     pytest.skip("limits, mounts and signals as used here are POSIX's", allow_module_level=True)
@@ -144,7 +144,7 @@ def test_a_compaction_whose_name_may_not_last_ends_the_writing(path: Path, monke
 
     with opened(path) as overlay:
         overlay.append(noted("a"))
-        monkeypatch.setattr(locked_file.LockedFile, "settle_name", fails)
+        monkeypatch.setattr(changed_file.ChangedFile, "settle_name", fails)
         with pytest.raises(OverlayError, match="Input/output error"):
             overlay.compact(noted("b"))
         monkeypatch.undo()

@@ -68,7 +68,7 @@ def test_a_file_replaced_between_opening_and_locking_it_is_opened_again(
         overlay.append(noted("old"))
     with opened(path.with_name("new")) as overlay:
         overlay.append(noted("new"))
-    real, calls = locked_file._try_lock, []  # noqa: SLF001
+    real, calls = locked_file.try_lock, []
 
     def late(descriptor: int) -> bool:
         calls.append(descriptor)
@@ -76,7 +76,7 @@ def test_a_file_replaced_between_opening_and_locking_it_is_opened_again(
             path.with_name("new").replace(path)
         return real(descriptor)
 
-    monkeypatch.setattr(locked_file, "_try_lock", late)
+    monkeypatch.setattr(locked_file, "try_lock", late)
     with opened(path, wait_seconds=20.0) as overlay:
         overlay.append(noted("more"))
     assert texts(path) == ["new", "more"]

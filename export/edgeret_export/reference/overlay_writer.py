@@ -14,7 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from edgeret.bundle.locked_file import LockedFile
 from edgeret.bundle.overlay import (
     DIGEST_BYTES,
     MAX_OVERLAY_BYTES,
@@ -28,6 +27,7 @@ from edgeret.bundle.overlay import (
 )
 from edgeret.bundle.overlay_file import read_contents, recovered, told
 from edgeret.errors import OverlayError
+from edgeret_export.reference.changed_file import ChangedFile
 
 Records = Sequence[tuple[str, Mapping[str, Any]]]
 """A kind (1 to 64 of a-z, 0-9 and -) and a map of plain data and arrays, for each record."""
@@ -36,7 +36,7 @@ Records = Sequence[tuple[str, Mapping[str, Any]]]
 class Overlay:
     """An open overlay. It can be used by many threads, and by the process that opened it alone."""
 
-    def __init__(self, path: Path, file: LockedFile | None, contents: Contents, recovered: str) -> None:
+    def __init__(self, path: Path, file: ChangedFile | None, contents: Contents, recovered: str) -> None:
         """Use `open`."""
         self.path = path
         self.recovered = recovered
@@ -69,7 +69,7 @@ class Overlay:
         if read_only:
             return cls(path, None, *read_contents(path, fingerprint, key))
         with told(path, "opened"):
-            file = LockedFile(path, wait_seconds)
+            file = ChangedFile(path, wait_seconds)
             try:
                 data = file.read(MAX_OVERLAY_BYTES)
                 if is_unborn(data):  # not longer than a header, so that nothing is left behind the new one
@@ -168,7 +168,7 @@ class Overlay:
         """Lets other writers in for good. What was read stays."""
         with self._turn:
             if self._file is not None:
-                self._file.close(unlock=os.getpid() == self._process)
+                self._file.close(release=os.getpid() == self._process)
                 self._file = None
                 self._unusable = "it was closed"
 
@@ -184,7 +184,7 @@ class Overlay:
         if os.getpid() != self._process:
             raise OverlayError(f"{self.path}: opened before a fork, by another process; open it again in this one")
 
-    def _writable(self) -> LockedFile:
+    def _writable(self) -> ChangedFile:
         self._check_process()
         if self._file is None or self._unusable:
             raise OverlayError(f"{self.path}: cannot be written, {self._unusable}; open it again")
@@ -194,7 +194,7 @@ class Overlay:
             raise OverlayError(f"{self.path}: moved, deleted or replaced since it was opened; open it again")
         return self._file
 
-    def _retreat(self, file: LockedFile, end: int) -> None:
+    def _retreat(self, file: ChangedFile, end: int) -> None:
         """Takes back what a failed append left, so that the next one goes where a reader looks for it."""
         self._unusable = "its end is not known since a write failed"
         with suppress(OSError):
