@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,17 @@ from typing import Any
 from edgeret.bundle import roles
 from edgeret.bundle.layout import MANIFEST, Manifest
 from edgeret.bundle.links import stations
-from edgeret.bundle.reader import open_bundle, unlisted
+from edgeret.bundle.reader import Bundle, open_bundle, unlisted
 from edgeret.encoders.variants import WEIGHT_BITS
 from edgeret.errors import BundleError, EdgeretError
+from edgeret.fields import get_strings
 from edgeret.host import available_cpus, instruction_set
+from edgeret.inputs.tools import MAX_TOOLS
 from edgeret.planner.reranker import rerank
+from edgeret.quoting import quoted
 from edgeret.runtime.golden import golden_checks, golden_queries
+from edgeret.runtime.model_tools import parsed
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.tool_set import load_tools
 from edgeret.telemetry import came_too_late
 from edgeret.types import Tool
 
@@ -40,7 +43,7 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         _check(
             "integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"
         ),
-        _tools(runtime.loaded.tools),
+        _tools(runtime.loaded.tools.values()),
         *golden_checks(runtime),
         _instructions(runtime),
         _distributions(),
@@ -88,14 +91,33 @@ def stored_tools(path: Path, content_hash: str) -> dict[str, Any]:
     """A check that every tool of a bundle can be read; decisions read one when they need it."""
     try:
         bundle = open_bundle(path, content_hash=content_hash, only=(roles.TOOLS, roles.INDEX))
-        return _tools(load_tools(bundle))
+        return _tools(_stored(bundle))
     except BundleError as error:
         return _check("tools", False, str(error))
 
 
-def _tools(tools: Mapping[str, Tool]) -> dict[str, Any]:
-    found = list(tools.values())
-    return _check("tools", True, f"{len(found)} tools, each with a name, a description and a schema")
+def _stored(bundle: Bundle) -> Iterator[Tool]:
+    """A bundle's tools, as its file has them: an array with a line for each. Raises BundleError."""
+    where, again = f"{bundle.path} ({roles.TOOLS})", "build the bundle again"
+    names = get_strings(bundle.map(roles.INDEX), "names", f"{bundle.path} ({roles.INDEX})")
+    data = bundle.read(roles.TOOLS)
+    if not (data.startswith(b"[\n") and data.endswith(b"\n]\n")):
+        raise BundleError(f"{where}: expected an array with a line for every tool; {again}")
+    if (count := data.count(b"\n") - 2) != len(names) or count > MAX_TOOLS:
+        raise BundleError(
+            f"{where}: {count} lines for the {len(names)} tools of the index, at most {MAX_TOOLS}; {again}"
+        )
+    *lines, last = data[2:-3].split(b"\n")
+    for name, line in zip(names, (*(line[:-1] for line in lines), last), strict=True):
+        tool = parsed(line, where)
+        if tool.name != name:
+            raise BundleError(f"{where}: {quoted(tool.name)} stands where the index has {quoted(name)}; {again}")
+        yield tool
+
+
+def _tools(tools: Iterable[Tool]) -> dict[str, Any]:
+    count = sum(1 for _ in tools)
+    return _check("tools", True, f"{count} tools, each with a name, a description and a schema")
 
 
 def stray_files(folder: Path, manifest: Manifest) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class ModelTools(Mapping[str, Tool]):
         found = self._read.get(name)
         if found is None:
             # Two threads may both read it; they get the same.
-            found = self._read[name] = self._parsed(self._model.definition(self.numbers[name]))
+            found = self._read[name] = parsed(self._model.definition(self.numbers[name]), f"{self._where} (tools)")
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -54,15 +54,16 @@ class ModelTools(Mapping[str, Tool]):
     def __contains__(self, name: object) -> bool:
         return name in self.numbers
 
-    def _parsed(self, line: bytes) -> Tool:
-        where = f"{self._where} (tools)"
-        entry = unpack_json(line, where)
-        try:
-            tool = stored_tool(entry, where)
-            check_tools([(where, tool)], where)
-        except InputError as error:
-            raise BundleError(f"{error}; build the bundle again") from None
-        return tool
+
+def parsed(line: bytes, where: str) -> Tool:
+    """A tool as a bundle has it. Raises BundleError, which begins with `where`."""
+    entry = unpack_json(line, where)
+    try:
+        tool = stored_tool(entry, where)
+        check_tools([(where, tool)], where)
+    except InputError as error:
+        raise BundleError(f"{error}; build the bundle again") from None
+    return tool
 
 
 def written(tools: Sequence[Tool]) -> list[str]:

@@ -28,7 +28,7 @@ from edgeret.runtime.options import DecideOptions, Policy, Profile, check_count
 from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.task import Task
 from edgeret.runtime.tool_checks import unlike
-from edgeret.runtime.tool_set import ToolView
+from edgeret.runtime.tool_view import ToolView
 from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
 
 if TYPE_CHECKING:

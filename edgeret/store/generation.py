@@ -11,12 +11,11 @@ from typing import Any
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle, read_manifest
 from edgeret.errors import BundleError
-from edgeret.fields import get
+from edgeret.fields import get, get_strings
 from edgeret.records import dataclass
 from edgeret.runtime.learned_plan import LearnedPlan
 from edgeret.runtime.loading import load, with_overlay
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.tool_set import load_tools
 from edgeret.store.learned_moves import Moved, kept, learn_again, learned_path, plans_in
 from edgeret.store.probing import Probe, Request, caller_check, must_decide, own_checks, require
 from edgeret.store.state import Version
@@ -142,8 +141,9 @@ class Loading:
             dimension = get(spec, "dimension", int, where)
             if old == fingerprint:
                 return None
-            bundle = open_bundle(place, content_hash=active.content_hash, only=(roles.TOOLS, roles.INDEX))
-            had = load_tools(bundle).keys() - changes.removed | changes.added.keys()
+            bundle = open_bundle(place, content_hash=active.content_hash, only=(roles.INDEX,))
+            names = get_strings(bundle.map(roles.INDEX), "names", where)
+            had = {*names} - changes.removed | changes.added.keys()
         except BundleError:
             return None
         path = learned_path(self.folder, old)

@@ -20,7 +20,6 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.exemplars import pack_exemplars
 from edgeret.runtime.options import LOSS
-from edgeret.runtime.tool_set import pack_tools
 from edgeret.terminal.progress import say, track
 from edgeret.types import Tool
 from edgeret_export.argument_stage import argument_role, read_by
@@ -63,6 +62,7 @@ from edgeret_export.reference.scoring.graph import GraphTables, pack_graph
 from edgeret_export.reference.scoring.head import HeadArrays, pack_head
 from edgeret_export.reference.shown import texts_of
 from edgeret_export.reference.similar_words import table_of
+from edgeret_export.reference.tool_set import pack_tools
 from edgeret_export.reference.word_table import pack_words
 from edgeret_export.refusal_level import leveled
 from edgeret_export.sources.cards import Card

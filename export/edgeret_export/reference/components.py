@@ -26,7 +26,6 @@ from edgeret.records import dataclass
 from edgeret.runtime.beside import load_planner
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.process import check_process, checked
-from edgeret.runtime.tool_set import load_tools
 from edgeret.types import END, Stage, Tool
 from edgeret_export.reference.arguments.role import StoredArguments, load_arguments
 from edgeret_export.reference.encoders.base import Encoder
@@ -42,6 +41,7 @@ from edgeret_export.reference.scoring.head import FactoredHead, load_head
 from edgeret_export.reference.scoring.index import Index, load_index
 from edgeret_export.reference.scoring.learner import Learner
 from edgeret_export.reference.scoring.prior import PriorWeights
+from edgeret_export.reference.tool_set import load_tools
 from edgeret_export.reference.word_table import WordTable, load_words
 
 

@@ -14,8 +14,8 @@ import edgeret
 from edgeret.bundle.reader import open_bundle
 from edgeret.cli.commands import main
 from edgeret.errors import BundleError
-from edgeret.runtime.tool_set import load_tools, pack_tools
 from edgeret.types import Tool
+from edgeret_export.reference.tool_set import load_tools, pack_tools
 
 SPOILT: dict[str, tuple[dict[str, Any], str]] = {
     "a schema that is none": ({"parameters": 5}, '"parameters" must be a JSON Schema object'),
