@@ -122,6 +122,7 @@ typedef struct {
     const er_json *schema, *whole;   /* of one value; of all */
     er_kind kind;
     bool required, many;
+    bool parted;                     /* all its quoted examples have parts with commas between them */
     char part;                       /* 'd', 't': a day or a time alone; or 0 */
     er_words stems, told, led, shapes;
     bool has_unit;
@@ -312,7 +313,7 @@ typedef struct {
 
 /* The values by number of the parameter, (tool.wanted); `value` NULL: none. */
 bool er_fill_call(er_filling *, er_found *found);
-double er_confidence(const er_found *, const er_filling *);
+double er_confidence(const er_found *, const er_parameter *, const er_filling *);
 bool er_question(er_arena *, const er_reading *, const er_parameter *, er_text *); /* reading: NULL */
 
 #endif

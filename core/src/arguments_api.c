@@ -169,7 +169,7 @@ static bool tell(er_task *task, const er_taking *tool, const er_filling *f, cons
     for (uint32_t p = 0; read && p < tool->wanted; p++) {
         const bool referring = found[p].source == ER_FROM_OUTPUT || found[p].source == ER_FROM_EARLIER;
         there[p] = found[p].value && (referring || !stands_for_output(found[p].value));
-        sure[p] = there[p] ? er_confidence(&found[p], f) : 0.0;
+        sure[p] = there[p] ? er_confidence(&found[p], &tool->parameters[p], f) : 0.0;
         given += there[p];
     }
     const bool counted = !read || is_counted(tool->schema, given);

@@ -7,7 +7,13 @@
 
 /* ---- How sure that is ---- */
 
-double er_confidence(const er_found *found, const er_filling *f)
+/* "Berlin" where "Berkeley, CA" is shown lacks a part, and one of seven such values is right. */
+static bool lacks_a_part(const er_parameter *one, const er_json *value)
+{
+    return one->parted && value->kind == ER_JSON_TEXT && !(value->text.length && memchr(value->text.at, ',', value->text.length));
+}
+
+double er_confidence(const er_found *found, const er_parameter *one, const er_filling *f)
 {
     static const double right[] = {
         [ER_RULE_NAMED_ID] = 0.98, [ER_RULE_NAMED_TEXT] = 0.88, [ER_RULE_WORDS_ID] = 0.96, [ER_RULE_WORDS_TEXT] = 0.85, [ER_RULE_REFERENCE] = 0.83,
@@ -29,7 +35,8 @@ double er_confidence(const er_found *found, const er_filling *f)
     const double share = fmin(fmax(found->score, 0.02), 0.995);
     double sure = traits[ER_TRAIT_SHARE] * log(share / (1.0 - share)) + traits[ER_TRAIT_ALL] + traits[group ? group : ER_TRAIT_PLAIN];
     if (found->value->kind == ER_JSON_ARRAY) sure += traits[ER_TRAIT_MANY];
-    return fmin(nearbyint(1000.0 / (1.0 + exp(-sure))) / 1000.0, 0.95);
+    const double most = found->rule >= ER_RULE_PIECE && lacks_a_part(one, found->value) ? 0.6 : 0.95;
+    return fmin(nearbyint(1000.0 / (1.0 + exp(-sure))) / 1000.0, most);
 }
 
 /* ---- Questions ---- */

@@ -249,6 +249,13 @@ static bool unit_of(er_arena *arena, er_words spelt, er_text told, er_unit_taken
 
 /* ---- Shapes of examples ---- */
 
+static bool has_comma(er_text said)
+{
+    for (size_t i = 0; i + 1 < said.length; i++)
+        if (said.at[i] == ',' && said.at[i + 1] == ' ') return true;
+    return false;
+}
+
 static bool add_shape(er_arena *arena, er_text said, er_words *to, er_text *room)
 {
     er_text shape;
@@ -260,13 +267,15 @@ static bool add_shape(er_arena *arena, er_text said, er_words *to, er_text *room
     return true;
 }
 
-static bool shapes_of(er_arena *arena, const er_json *schema, er_text told, er_words *found)
+/* Also whether examples that stand in quotation marks, and there are some, all have parts with ", " between them. */
+static bool shapes_of(er_arena *arena, const er_json *schema, er_text told, er_words *found, bool *parted)
 {
     enum { MOST_EXAMPLES = 8 };
     static const char *const patterns[] = {"[\"“'`]([^\"”'`]{2,40})[\"”'`]", "(?:such as|example|e\\.g\\.|like) ([\\w./#:@-]*\\d[\\w./#:@-]*\\w)"};
     const er_json *listed = er_json_get(schema, "examples");
     er_text *room = ER_TAKE(arena, er_text, 64);
     er_points points;
+    uint32_t shown = 0, whole_ones = 0;
     if (!room || !er_points_of(arena, told, &points)) return false;
     *found = (er_words){room, 0};
     for (uint32_t i = 0; is_kind(listed, ER_JSON_ARRAY) && i < listed->count && i < MOST_EXAMPLES; i++)
@@ -275,9 +284,14 @@ static bool shapes_of(er_arena *arena, const er_json *schema, er_text told, er_w
         const er_regex *of = er_regex_of(arena, (er_text){patterns[k], strlen(patterns[k])}, 0);
         er_span whole, group;
         if (!of) return false;
-        for (uint32_t from = 0; er_regex_search(of, &points, from, &whole, &group); from = whole.end)
-            if (!add_shape(arena, er_cut(told, points.starts[group.begin], points.starts[group.end]), found, room)) return false;
+        for (uint32_t from = 0; er_regex_search(of, &points, from, &whole, &group); from = whole.end) {
+            const er_text said = er_cut(told, points.starts[group.begin], points.starts[group.end]);
+            if (!add_shape(arena, said, found, room)) return false;
+            shown += k == 0;
+            whole_ones += k == 0 && !has_comma(said);
+        }
     }
+    *parted = shown && !whole_ones;
     return true;
 }
 
@@ -386,7 +400,7 @@ static bool parameter_of(er_arena *arena, er_text name, const er_json *whole, bo
     er_words spelt;
     if (!er_name_in_words(arena, name, &in_words) || !er_lowered(arena, in_words, &low) || !er_lowered(arena, name, &name_low) || !split(arena, low, &spelt) ||
         !er_words_in(arena, low, &one->stems) || !er_words_in(arena, one->described, &one->told) || !led_of(arena, spelt, name_low, &one->led) ||
-        !shapes_of(arena, item, one->described, &one->shapes))
+        !shapes_of(arena, item, one->described, &one->shapes, &one->parted))
         return false;
     one->kind = kind_of(arena, spelt, item, one->described);
     /* Who looks something up by words may do so by any of several kinds: "name, e-mail or number". */

@@ -125,6 +125,26 @@ def test_odd_schemas_and_hostile_words_have_them_too() -> None:
             agree(runtime, tool.name, query, made, NOW if k % 2 else None)
 
 
+def test_words_that_lack_a_part_of_what_is_shown_are_not_sure() -> None:
+    """ "Berkeley" where all examples are as "Berkeley, CA" is seldom what is meant; where one is not, it may be."""
+    query = "What's the weather like in Berkeley?"
+
+    def sure_of(shown: str, words: str = query) -> float:
+        place = {"type": "string", "description": f"The city{shown}."}
+        tool = Tool("weather", "Tells the weather.", {"type": "object", "properties": {"city": place}})
+        runtime = edgeret.from_tools([tool])
+        agree(runtime, "weather", words)
+        return runtime.task(words).arguments("weather").given["city"].confidence
+
+    whole = sure_of("")
+    assert whole > 0.6
+    for shown in (", in the format of 'City, State' or “City, Country”", ", such as 'Paris, FR'"):
+        assert sure_of(shown) == 0.6
+    for shown in (", such as 'Paris'", ", such as 'Paris, FR' or 'Paris'", ", such as 'a,b'"):
+        assert sure_of(shown) > 0.6
+    assert sure_of(", such as 'Paris, FR'", 'What\'s the weather like in "Berkeley, CA"?') > 0.6
+
+
 def test_what_is_given_wrongly_is_refused_in_words() -> None:
     runtime = edgeret.from_tools([Tool("find_event", "Looks up an event.", {"type": "object", "properties": {}})])
     core = runtime.loaded.core

@@ -72,7 +72,7 @@ def fill(
     traits = None if filling.by_head is None or reader is None else reader.traits
     found = filling.found()
     told = {
-        name: Argument(one.value, one.source, one.span, confidence(one, traits), one.others)
+        name: Argument(one.value, one.source, one.span, confidence(one, traits, filling.named[name].parted), one.others)
         for name, one in found.items()
         if one.source in _REFERRING or not references(one.value)
     }

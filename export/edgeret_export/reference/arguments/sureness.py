@@ -15,6 +15,8 @@ from edgeret.types import ArgumentSource
 ASKED = 0.5
 """What a call must have and is likelier wrong than right is asked for too, beside the guess."""
 SUREST, LEAST_SURE = 0.95, 0.02
+SUREST_PART = 0.6
+""""Berkeley" where "Berkeley, CA" is shown: seven of eight such values on strangers' tools were not what was meant."""
 _SUREST_COUNTED = 0.98
 _GROUPS = {
     **dict.fromkeys(("email", "url", "path", "phone", "code", "quoted"), "token"),
@@ -47,16 +49,18 @@ class Found(NamedTuple):
     others: tuple[Any, ...] = ()
 
 
-def confidence(found: Found, by_trait: Mapping[str, float] | None = None) -> float:
+def confidence(found: Found, by_trait: Mapping[str, float] | None = None, parted: bool = False) -> float:
     """How sure a value is: the share of such ones that were right, where each of examples/transfer's sets was read with
-    weights fitted on the others. Of words of the request their own share tells, and what kind of words they are."""
+    weights fitted on the others. Of words of the request their own share tells, and what kind of words they are. Words
+    without a comma lack something where all examples have parts (`parted`)."""
     if found.rule == "counted":
         return round(min(found.score, _SUREST_COUNTED), 3)
     if found.source != "rule" and found.rule != "option":
         return _RIGHT[f"{found.rule}, weak" if found.rule == "words id" and found.score < _SURE_WORDS else found.rule]
     told = _told() if by_trait is None else by_trait
     sure = sum(told.get(name, 0.0) * value for name, value in traits(found).items())
-    return min(round(1.0 / (1.0 + math.exp(-sure)), 3), SUREST)
+    lacks = parted and found.source == "rule" and isinstance(found.value, str) and "," not in found.value
+    return min(round(1.0 / (1.0 + math.exp(-sure)), 3), SUREST_PART if lacks else SUREST)
 
 
 def traits(found: Found) -> dict[str, float]:

@@ -79,7 +79,8 @@ class Parameter(NamedTuple):
     description. `led` are words in front of a value; `unit` is as in UNITS. `schema` is that of one value, so that of
     the items where `many`. `part` is "day" or "time" where the other one is not wanted with it. `shapes` are
     those of the examples that description and schema give. `inside` is the one property that an object of a list must
-    have, where that is a text: then `schema` is its own, and a value stands for such an object."""
+    have, where that is a text: then `schema` is its own, and a value stands for such an object. `parted`: whether all
+    examples that a description quotes have parts with commas between them."""
 
     name: str
     schema: Mapping[str, Any]
@@ -95,6 +96,7 @@ class Parameter(NamedTuple):
     part: str = ""
     shapes: frozenset[str] = frozenset()
     inside: str = ""
+    parted: bool = False
 
 
 def counted(tool: Tool, given: int) -> bool:
@@ -186,7 +188,7 @@ def _parameter(name: str, whole: Mapping[str, Any], required: bool, finds: bool)
     return Parameter(
         *(name, item, whole, required, many, kind, stems, frozenset(words(told)), frozenset(led.split())),
         *(_unit(spelt, told) if kind == "number" else None, told, "", _shapes(item, told)),
-        inside,
+        *(inside, _is_parted(told)),
     )
 
 
@@ -212,6 +214,11 @@ def _shapes(schema: Mapping[str, Any], told: str) -> frozenset[str]:
     found = [one for one in listed[:_MOST_EXAMPLES] if isinstance(one, str)] if isinstance(listed, list) else []
     found += [match[1] for match in _QUOTED.finditer(told)] + _MARKED.findall(told)
     return frozenset(shape for one in found if not (shape := shape_of(one)).isalpha() and " " not in shape)
+
+
+def _is_parted(told: str) -> bool:
+    shown = [match[1] for match in _QUOTED.finditer(told)]
+    return bool(shown) and all(", " in one for one in shown)
 
 
 def shape_of(said: str) -> str:
