@@ -34,7 +34,7 @@ if "--target" in sys.argv:  # before anything else imports them: of these alone 
 
 from edgeret.bundle.codec import unpack, unpack_json
 from edgeret.bundle.delta_file import opened, read_delta
-from edgeret.bundle.overlay import Contents, is_unborn, pack_batch, pack_header, scan
+from edgeret.bundle.overlay import Contents, is_unborn, scan
 from edgeret.bundle.reader import parse_manifest
 from edgeret.bundle.signature import parse_signatures
 from edgeret.bundle.signature_trust import parse_trust
@@ -43,6 +43,7 @@ from edgeret.errors import EdgeretError
 from edgeret.inputs.jsonl import decode
 from edgeret.inputs.tools import read_tool
 from edgeret.planner.checks import gguf_file
+from edgeret_export.reference.overlay_bytes import pack_batch, pack_header
 
 ROOT = Path(__file__).parents[1]
 CONFORMANCE, KEPT = ROOT / "conformance", ROOT / "tests" / "data" / "fuzz"

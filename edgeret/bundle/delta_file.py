@@ -12,7 +12,7 @@ import re
 import stat
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.bundle.codec import pack, unpack
+from edgeret.bundle.codec import unpack
 from edgeret.bundle.layout import BLOCK, MAX_MANIFEST_BYTES, FileEntry, Manifest
 from edgeret.bundle.reader import Signed, parse_manifest
 from edgeret.errors import BundleError
@@ -30,7 +30,7 @@ from edgeret.records import dataclass
 
 MAGIC = b"edgeret-delta\n"
 VERSION = 1
-_FIXED = struct.Struct("<14sHI")
+FIXED = struct.Struct("<14sHI")
 """Magic, version, and how many bytes of header follow."""
 MAX_HEADER_BYTES = MAX_MANIFEST_BYTES + (1 << 20)
 MAX_STEPS, STEP_BYTES = 1 << 20, 24
@@ -110,10 +110,10 @@ def read_delta(
     """The delta in an open file, all but its streams proved. With `content_hash` its result must be that bundle, and
     `signed` is asked of it before its manifest is parsed. Raises BundleError."""
     length = os.fstat(stream.fileno()).st_size
-    fixed = stream.read(_FIXED.size)
-    if len(fixed) < _FIXED.size or fixed[: len(MAGIC)] != MAGIC:
+    fixed = stream.read(FIXED.size)
+    if len(fixed) < FIXED.size or fixed[: len(MAGIC)] != MAGIC:
         raise BundleError(f"{where}: no delta of edgeret's; make one with: edgeret-export delta OLD NEW -o FILE")
-    _, version, size = _FIXED.unpack(fixed)
+    _, version, size = FIXED.unpack(fixed)
     if size > MAX_HEADER_BYTES:
         raise BundleError(f"{where}: its header is said to have {size} bytes, at most {MAX_HEADER_BYTES}; {GET_AGAIN}")
     header, digest = stream.read(size), stream.read(hashlib.sha256().digest_size)
@@ -216,7 +216,7 @@ class Unpacked:
         if not found or len(found) < wanted:
             raise self._wrong("too few bytes")
         self._left -= wanted
-        return _turned(bytes(found), self._width, 1)
+        return turned(bytes(found), self._width, 1)
 
     def _inflated(self, most: int) -> bytes:
         """Some of the next bytes, none at the end."""
@@ -238,13 +238,7 @@ class Unpacked:
         return BundleError(f"{self._where}: a stream does not unpack ({why}); {GET_AGAIN}")
 
 
-def sorted_bytes(data: bytes, width: int) -> bytes:
-    """Slice by slice, the first bytes of all numbers, then the second ones, and so on; what fills no number stays
-    behind. Floats that are alike have like first bytes, which pack better together."""
-    return b"".join(_turned(data[at : at + SLICE], width, -1) for at in range(0, len(data), SLICE))
-
-
-def _turned(piece: bytes, width: int, way: int) -> bytes:
+def turned(piece: bytes, width: int, way: int) -> bytes:
     whole = len(piece) // width * width
     shape = (-1, width) if way < 0 else (width, -1)
     return np.frombuffer(piece[:whole], np.uint8).reshape(shape).T.tobytes() + piece[whole:]
@@ -266,22 +260,6 @@ def read_steps(stream: BinaryIO, begin: int, recipe: Recipe, entry: FileEntry, b
     if not inside or int(steps[:, 1:].sum()) != entry.size:
         raise BundleError(f"{where}: {entry.name}: its steps do not make {entry.size} bytes; {GET_AGAIN}")
     return steps
-
-
-def packed_steps(steps: Steps) -> bytes:
-    """Steps as a delta keeps them, before they are packed."""
-    jumps = steps[:, 0] - np.concatenate(([0], (steps[:, 0] + steps[:, 1])[:-1]))
-    return np.stack((jumps, steps[:, 1], steps[:, 2])).astype("<i8").tobytes()
-
-
-def header_of(base: str, manifest: bytes, recipes: Sequence[Recipe], sha256: str) -> bytes:
-    """All that stands before the streams."""
-    files = [
-        {"name": r.name, "from": r.base, "steps": r.steps, "packed": list(r.packed), "width": r.width} for r in recipes
-    ]
-    body = pack({"base": base, "manifest": manifest, "sha256": sha256, "files": files})
-    head = _FIXED.pack(MAGIC, VERSION, len(body)) + body
-    return head + hashlib.sha256(head).digest()
 
 
 def _recipe(value: Any, where: str) -> Recipe:

@@ -13,10 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from edgeret.bundle.codec import Census, decode, pack
+from edgeret.bundle.codec import Census, decode
 from edgeret.errors import OverlayError
-from edgeret.fields import short
-from edgeret.quoting import said
 from edgeret.records import dataclass
 
 MAGIC = b"edgeret-overlay\n"
@@ -32,14 +30,13 @@ MOVE_AWAY = "nothing was changed; bring back a copy of the file, or move it away
 """How every message about damage ends."""
 
 _HEADER = struct.Struct("<16sI16s32s32s32s")
-_HEAD = struct.Struct("<4sIQ32s")
+HEAD = struct.Struct("<4sIQ32s")
 DIGEST_BYTES = 32
-_MARKER = b"\xffrec"  # FF occurs in no UTF-8, so that no text in a record can look like a batch
+MARKER = b"\xffrec"  # FF occurs in no UTF-8, so that no text in a record can look like a batch
 _KIND = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_HEX = re.compile(r"[0-9a-f]{64}")
 
 HEADER_BYTES = _HEADER.size
-_MOST_TORN = _HEAD.size + MAX_RECORD_BYTES + DIGEST_BYTES
+_MOST_TORN = HEAD.size + MAX_RECORD_BYTES + DIGEST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,49 +74,11 @@ class Contents:
     key: bytes | None = field(default=None, repr=False)
 
     def add(self, batch: Batch) -> None:
-        """Adds what `pack_batch` gave for these contents."""
+        """Adds a batch that was read, or made, for these contents."""
         self.records.extend(batch.records)
         self.census = batch.census
         self.digest = batch.data[-DIGEST_BYTES:]
         self.size_bytes += len(batch.data)
-
-
-def pack_header(fingerprint: str, bundle_hash: str, salt: bytes, key: bytes | None = None) -> bytes:
-    """The first bytes: HEADER_BYTES, and a digest more with a `key` that the file is bound to. `salt`: SALT_BYTES
-    random ones, so that no two files have batches in common.
-
-    Raises OverlayError if fingerprint or hash is not 64 lower-case hex digits.
-    """
-    for name, value in (("fingerprint", fingerprint), ("content hash", bundle_hash)):
-        if not _HEX.fullmatch(value):
-            raise OverlayError(f"expected a bundle's {name}, 64 lower-case hex digits; found {short(value)}")
-    version = struct.pack("<I", FORMAT_VERSION if key is None else KEYED_VERSION)
-    start = MAGIC + version + salt + bytes.fromhex(fingerprint) + bytes.fromhex(bundle_hash)
-    start += _digest(start)
-    return start if key is None else start + _digest(start, key)
-
-
-def pack_batch(records: Sequence[tuple[str, Mapping[str, Any]]], contents: Contents, where: str) -> Batch:
-    """The batch that adds these records behind `contents`, which it does not change.
-
-    Raises OverlayError, naming `where`: for a kind that is not 1 to 64 of a-z, 0-9 and -, for a value that is not plain
-    data and arrays of `codec.DTYPES`, and for more than a batch or an overlay may hold.
-    """
-    try:
-        body = pack({"records": [list(record) for record in records]})
-        head = _HEAD.pack(_MARKER, len(body), len(contents.records), contents.digest)
-        batch = _read_batch(head + body + _digest(head + body, contents.key), contents)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise OverlayError(
-            f"{where}: a record that cannot be kept ({said(error)}); nothing was changed; give plain data and arrays"
-        ) from None
-    size = contents.size_bytes + len(batch.data)
-    if len(body) > MAX_RECORD_BYTES or size > MAX_OVERLAY_BYTES:
-        raise OverlayError(
-            f"{where}: expected at most {MAX_RECORD_BYTES} bytes of records at once and {MAX_OVERLAY_BYTES} in all, "
-            f"found {len(body)} and {size}; nothing was changed; give fewer at once, or compact the file"
-        )
-    return batch
 
 
 def is_unborn(data: bytes) -> bool:
@@ -147,14 +106,14 @@ def scan(data: bytes, fingerprint: str, where: str, key: bytes | None = None) ->
     """
     contents = _read_header(data, fingerprint, where, key)
     while batch := _whole_batch(data, contents.size_bytes, key):
-        _, _, number, digest = _HEAD.unpack_from(batch)
+        _, _, number, digest = HEAD.unpack_from(batch)
         if digest != contents.digest or number != len(contents.records):
             raise OverlayError(
                 f"{where}: at byte {contents.size_bytes} expected record {len(contents.records)}, found {number}, or "
                 f"one of another file: something was cut out or put in; {MOVE_AWAY}"
             )
         try:
-            contents.add(_read_batch(batch, contents))
+            contents.add(read_batch(batch, contents))
         except ValueError as error:
             raise OverlayError(f"{where}: at byte {contents.size_bytes}: {error}; {MOVE_AWAY}") from None
     if _more_than_torn(data, contents.size_bytes, key):
@@ -185,7 +144,7 @@ def _read_header(data: bytes, fingerprint: str, where: str, key: bytes | None) -
         )
     if key is not None:
         digest = data[HEADER_BYTES : HEADER_BYTES + DIGEST_BYTES]
-        if not hmac.compare_digest(_digest(data[:HEADER_BYTES], key), digest):
+        if not hmac.compare_digest(digest_of(data[:HEADER_BYTES], key), digest):
             raise OverlayError(f"{where}: of another device, or altered: its checksum is not by this key; {MOVE_AWAY}")
     if encoder.hex() != fingerprint:
         raise OverlayError(
@@ -197,33 +156,33 @@ def _read_header(data: bytes, fingerprint: str, where: str, key: bytes | None) -
     return Contents(fingerprint, bundle.hex(), digest, size, key=key)
 
 
-def _read_batch(data: bytes, contents: Contents) -> Batch:
+def read_batch(data: bytes, contents: Contents) -> Batch:
     """A whole batch behind `contents`, decoded. Raises ValueError for what is not a kind and a map for each record."""
     census = Census(MAX_CONTAINERS, MAX_ITEMS)
     census.containers, census.items = contents.census.containers, contents.census.items
-    found = decode(data[_HEAD.size : -DIGEST_BYTES], census).get("records")
+    found = decode(data[HEAD.size : -DIGEST_BYTES], census).get("records")
     if not isinstance(found, list) or not all(map(_is_record, found)):
         raise ValueError("expected a map and a kind (1 to 64 characters out of a-z, 0-9 and -) for each record")
     first = len(contents.records)
     return Batch(data, [Record(kind, value, first + place) for place, (kind, value) in enumerate(found)], census)
 
 
-def _digest(data: bytes, key: bytes | None = None) -> bytes:
+def digest_of(data: bytes, key: bytes | None = None) -> bytes:
     return hashlib.sha256(data).digest() if key is None else hmac.digest(key, data, "sha256")
 
 
 def _digest_is_right(data: bytes, key: bytes | None = None) -> bool:
     """Whether these bytes end with the digest of those before it."""
-    return hmac.compare_digest(_digest(data[:-DIGEST_BYTES], key), data[-DIGEST_BYTES:])
+    return hmac.compare_digest(digest_of(data[:-DIGEST_BYTES], key), data[-DIGEST_BYTES:])
 
 
 def _batch_end(data: bytes, offset: int) -> int:
     """Where the batch that may begin at `offset` ends; 0 if none can."""
-    if offset + _HEAD.size > len(data):
+    if offset + HEAD.size > len(data):
         return 0
-    marker, length, _, _ = _HEAD.unpack_from(data, offset)
-    end = int(offset + _HEAD.size + length + DIGEST_BYTES)
-    return end if marker == _MARKER and length <= MAX_RECORD_BYTES and end <= len(data) else 0
+    marker, length, _, _ = HEAD.unpack_from(data, offset)
+    end = int(offset + HEAD.size + length + DIGEST_BYTES)
+    return end if marker == MARKER and length <= MAX_RECORD_BYTES and end <= len(data) else 0
 
 
 def _whole_batch(data: bytes, offset: int, key: bytes | None) -> bytes:
@@ -240,7 +199,7 @@ def _more_than_torn(data: bytes, offset: int, key: bytes | None) -> bool:
     if len(data) - offset > _MOST_TORN:
         return True
     budget = 2 * (len(data) - offset)
-    while (offset := data.find(_MARKER, offset + 1)) != -1:
+    while (offset := data.find(MARKER, offset + 1)) != -1:
         budget -= max(0, _batch_end(data, offset) - offset)
         if budget < 0 or _whole_batch(data, offset, key):
             return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,21 +72,6 @@ class Exemplars:
 
         calling = [e for e in self.all if any(c.tool == tool and c.arguments for c in e.calls)]
         return sorted(sorted(calling, key=likeness, reverse=True)[:USES_SHOWN], key=likeness)
-
-
-def pack_exemplars(exemplars: Sequence[Exemplar]) -> bytes:
-    """The JSON of a file with the role `exemplars`: as many of them, from the first on, as a reader takes."""
-    entries, room = [], MAX_BYTES - 2
-    for exemplar in exemplars[:MAX_EXEMPLARS]:
-        calls = [{"tool": call.tool, "arguments": dict(call.arguments)} for call in exemplar.calls]
-        entry = json.dumps(
-            {"query": exemplar.query, "calls": calls}, ensure_ascii=False, separators=(",", ":")
-        ).encode()
-        room -= len(entry) + 1
-        if room < 0:
-            break
-        entries.append(entry)
-    return b"[" + b",".join(entries) + b"]"
 
 
 def parse_exemplars(data: bytes, where: str) -> tuple[Exemplar, ...]:

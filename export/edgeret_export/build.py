@@ -18,7 +18,6 @@ from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.errors import CheckFailedError, InputError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
-from edgeret.planner.exemplars import pack_exemplars
 from edgeret.runtime.options import LOSS
 from edgeret.terminal.progress import say, track
 from edgeret.types import Tool
@@ -48,7 +47,7 @@ from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.fitting.whole import Whole, fit_whole
 from edgeret_export.golden import finish
 from edgeret_export.places import HERE, Place
-from edgeret_export.planner.exemplars import choose_exemplars
+from edgeret_export.planner.exemplars import choose_exemplars, pack_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
 from edgeret_export.recipe import Recipe
 from edgeret_export.reference.encoders.encoder_arrays import pack_arrays

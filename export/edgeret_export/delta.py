@@ -12,7 +12,7 @@ import secrets
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle.codec import pack
 from edgeret.bundle.delta import apply_delta
-from edgeret.bundle.delta_file import MAX_STEPS, WIDTHS, Recipe, header_of, most_made, packed_steps, sorted_bytes
+from edgeret.bundle.delta_file import FIXED, MAGIC, MAX_STEPS, SLICE, VERSION, WIDTHS, Recipe, Steps, most_made, turned
 from edgeret.bundle.folder import Folder, in_folder
 from edgeret.bundle.layout import BLOCK, MANIFEST, MAX_MANIFEST_BYTES, FileEntry, Manifest
 from edgeret.bundle.reader import parse_manifest, verify_bundle
@@ -199,3 +200,25 @@ def _partial(target: Path) -> Iterator[Path]:
         ) from None
     finally:
         partial.unlink(missing_ok=True)
+
+
+def sorted_bytes(data: bytes, width: int) -> bytes:
+    """Slice by slice, the first bytes of all numbers, then the second ones, and so on; what fills no number stays
+    behind. Floats that are alike have like first bytes, which pack better together."""
+    return b"".join(turned(data[at : at + SLICE], width, -1) for at in range(0, len(data), SLICE))
+
+
+def packed_steps(steps: Steps) -> bytes:
+    """Steps as a delta keeps them, before they are packed."""
+    jumps = steps[:, 0] - np.concatenate(([0], (steps[:, 0] + steps[:, 1])[:-1]))
+    return np.stack((jumps, steps[:, 1], steps[:, 2])).astype("<i8").tobytes()
+
+
+def header_of(base: str, manifest: bytes, recipes: Sequence[Recipe], sha256: str) -> bytes:
+    """All that stands before the streams."""
+    files = [
+        {"name": r.name, "from": r.base, "steps": r.steps, "packed": list(r.packed), "width": r.width} for r in recipes
+    ]
+    body = pack({"base": base, "manifest": manifest, "sha256": sha256, "files": files})
+    head = FIXED.pack(MAGIC, VERSION, len(body)) + body
+    return head + hashlib.sha256(head).digest()

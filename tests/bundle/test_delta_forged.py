@@ -15,9 +15,9 @@ import pytest
 
 import edgeret
 from edgeret.bundle.delta import apply_delta
-from edgeret.bundle.delta_file import header_of, opened, packed_steps, read_delta
+from edgeret.bundle.delta_file import opened, read_delta
 from edgeret.errors import BundleError
-from edgeret_export.delta import write_delta
+from edgeret_export.delta import header_of, packed_steps, write_delta
 from tests.conftest import TOOLS, build_tiny
 
 

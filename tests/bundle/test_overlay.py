@@ -14,16 +14,9 @@ from hypothesis import strategies as st
 
 from edgeret.bundle import overlay
 from edgeret.bundle.codec import get_array
-from edgeret.bundle.overlay import (
-    HEADER_BYTES,
-    MAX_RECORD_BYTES,
-    Contents,
-    is_unborn,
-    pack_batch,
-    pack_header,
-    scan,
-)
+from edgeret.bundle.overlay import HEADER_BYTES, MAX_RECORD_BYTES, Contents, is_unborn, scan
 from edgeret.errors import OverlayError
+from edgeret_export.reference.overlay_bytes import pack_batch, pack_header
 
 ENCODER, BUNDLE, SALT = "ab" * 32, "cd" * 32, bytes(range(16))
 PLAN = {"id": 7, "query": "find my file", "vector": np.arange(6, dtype=np.float16), "calls": ["find_file"], "at": 1.5}

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeret.bundle.overlay import Contents, is_unborn, pack_batch, pack_header, scan
+from edgeret.bundle.overlay import Contents, is_unborn, scan
 from edgeret.bundle.overlay_file import read_overlay
 from edgeret.errors import OverlayError
+from edgeret_export.reference.overlay_bytes import pack_batch, pack_header
 from edgeret_export.reference.overlay_writer import Overlay
 
 ENCODER, BUNDLE = "ab" * 32, "cd" * 32

@@ -27,9 +27,10 @@ from test_decisions import QUERIES, build_kind
 
 import edgeret
 from edgeret import Tool
-from edgeret.bundle.overlay import Contents, pack_batch, pack_header, scan
+from edgeret.bundle.overlay import Contents, scan
 from edgeret.bundle.overlay_file import read_overlay
 from edgeret.errors import OverlayError
+from edgeret_export.reference.overlay_bytes import pack_batch, pack_header
 from edgeret_export.reference.scoring.learned_state import pack_learner
 from edgeret_export.reference.scoring.mixture import Guard
 

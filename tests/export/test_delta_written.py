@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import edgeret
-from edgeret.bundle.delta_file import SLICE, WIDTHS, _turned, sorted_bytes
+from edgeret.bundle.delta_file import SLICE, WIDTHS, turned
 from edgeret.bundle.reader import read_manifest
 from edgeret.cli import commands
 from edgeret.errors import BundleError, InputError
 from edgeret_export import cli
 from edgeret_export import delta as delta_module
 from edgeret_export.alike import steps
-from edgeret_export.delta import write_delta
+from edgeret_export.delta import sorted_bytes, write_delta
 from tests.conftest import TOOLS, build_tiny, make_demonstrations
 
 
@@ -64,8 +64,8 @@ def test_numbers_that_moved_by_one_are_differences_and_not_fresh() -> None:
 @pytest.mark.parametrize("size", [0, 1, 7, SLICE - 1, SLICE, 2 * SLICE + 5])
 def test_sorted_bytes_are_put_back(width: int, size: int) -> None:
     data = np.random.default_rng(size).bytes(size)
-    turned = sorted_bytes(data, width)
-    assert b"".join(_turned(turned[at : at + SLICE], width, 1) for at in range(0, size, SLICE)) == data
+    kept = sorted_bytes(data, width)
+    assert b"".join(turned(kept[at : at + SLICE], width, 1) for at in range(0, size, SLICE)) == data
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 from conftest import make_demonstrations
 
 from edgeret.errors import BundleError
-from edgeret.planner.exemplars import MAX_BYTES, MAX_EXEMPLARS, Exemplar, pack_exemplars, parse_exemplars
+from edgeret.planner.exemplars import MAX_BYTES, MAX_EXEMPLARS, Exemplar, parse_exemplars
 from edgeret.types import Call
-from edgeret_export.planner.exemplars import choose_exemplars
+from edgeret_export.planner.exemplars import choose_exemplars, pack_exemplars
 
 
 def test_exemplars_begin_with_constant_ones_and_cover_the_tools() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.planner.exemplars import Exemplar
+from edgeret.planner.exemplars import MAX_BYTES, MAX_EXEMPLARS, Exemplar
 
 PER_TOOL = 4
 """Demonstrations that use a tool, where there are so many; prompts show five at most."""
@@ -38,3 +39,18 @@ def choose_exemplars(demonstrations: Sequence[Demonstration]) -> list[Exemplar]:
 def _is_plain(demonstration: Demonstration) -> bool:
     names = [call.tool for call in demonstration.calls]
     return len(names) in _CONSTANT_CALLS and len(set(names)) == len(names)
+
+
+def pack_exemplars(exemplars: Sequence[Exemplar]) -> bytes:
+    """The JSON of a file with the role `exemplars`: as many of them, from the first on, as a reader takes."""
+    entries, room = [], MAX_BYTES - 2
+    for exemplar in exemplars[:MAX_EXEMPLARS]:
+        calls = [{"tool": call.tool, "arguments": dict(call.arguments)} for call in exemplar.calls]
+        entry = json.dumps(
+            {"query": exemplar.query, "calls": calls}, ensure_ascii=False, separators=(",", ":")
+        ).encode()
+        room -= len(entry) + 1
+        if room < 0:
+            break
+        entries.append(entry)
+    return b"[" + b",".join(entries) + b"]"

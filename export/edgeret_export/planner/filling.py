@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.planner.exemplars import Exemplar, Exemplars, pack_exemplars
+from edgeret.planner.exemplars import Exemplar, Exemplars
 from edgeret.planner.filling import asked_for, fill
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.model import Planner
@@ -19,6 +19,7 @@ from edgeret.terminal.progress import track
 from edgeret.types import Arguments, Call, Tool
 from edgeret_export.fitting.compared import same
 from edgeret_export.planner.budget import Budget
+from edgeret_export.planner.exemplars import pack_exemplars
 
 Read = Callable[[Tool, str, Sequence[Call]], Arguments]
 """A call's arguments as the request gives them, behind other calls."""

@@ -14,20 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from edgeret.bundle.overlay import (
-    DIGEST_BYTES,
-    MAX_OVERLAY_BYTES,
-    SALT_BYTES,
-    Contents,
-    Record,
-    is_unborn,
-    pack_batch,
-    pack_header,
-    scan,
-)
+from edgeret.bundle.overlay import DIGEST_BYTES, MAX_OVERLAY_BYTES, SALT_BYTES, Contents, Record, is_unborn, scan
 from edgeret.bundle.overlay_file import read_contents, recovered, told
 from edgeret.errors import OverlayError
 from edgeret_export.reference.changed_file import ChangedFile
+from edgeret_export.reference.overlay_bytes import pack_batch, pack_header
 
 Records = Sequence[tuple[str, Mapping[str, Any]]]
 """A kind (1 to 64 of a-z, 0-9 and -) and a map of plain data and arrays, for each record."""
