@@ -3,6 +3,7 @@ one is active."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Collection, Iterator, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle.copying import Copied, copy_bundle
+from edgeret.bundle.folder import set_aside
 from edgeret.bundle.placing import Workshop, workshop
 from edgeret.bundle.signature import signatures_path
 from edgeret.errors import BundleError, InputError
@@ -87,13 +89,17 @@ def made_of(store: Path, delta: Path, listed: Collection[str], content_hash: str
 
 
 def sweep(store: Path, listed: Collection[str]) -> None:
-    """Deletes what writers that died left, and versions that are not `listed`. Hold the store locked."""
+    """Deletes what writers that died left, and versions that are not `listed`; brings back a listed one that had
+    stepped aside for its mended copy. Hold the store locked."""
     for path in (store / FOLDER).iterdir():
         match = _ENTRY.fullmatch(path.name)
-        if match is None or match[1] in listed:
+        if match is None or (match[1] in listed and not path.name.startswith(".")):
             continue
+        place = version_path(store, match[1])
         with suppress(OSError):
-            if path.is_dir() and not path.is_symlink():
+            if match[1] in listed and path == set_aside(place) and not os.path.lexists(place):
+                path.rename(place)
+            elif path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,18 @@ def test_a_full_disk_is_a_clear_error_and_everything_stays_as_it_was(store: Bund
     assert last == "['old', 'new'] old old"
     left = {path.name for path in (store.folder / "bundles").iterdir()}
     assert left == {version.content_hash for version in store.versions}
+
+
+def test_what_dead_writers_left_of_versions_that_are_listed_goes(store: BundleStore, tiny_original: Path) -> None:
+    old, new = (store.folder / "bundles" / version.content_hash for version in store.versions)
+    shutil.copytree(old, old.with_name(f".{old.name}.replaced"))
+    shutil.copytree(new, new.with_name(f".{new.name}.partial"))
+    old.with_name(f".{old.name}.sig.partial").write_bytes(b"half")
+    old.with_name(f"{old.name}.sig").write_bytes(b"")
+    new.rename(new.with_name(f".{new.name}.replaced"))  # where a writer died between its two renames
+    store.add(tiny_original)
+    assert {path.name for path in old.parent.iterdir()} == {old.name, f"{old.name}.sig", new.name}
+    assert store.activate("new").version.name == "new"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
