@@ -153,6 +153,9 @@ static bool stands_for_output(const er_json *value)
     return false;
 }
 
+/* What a call must have and is less sure than this is asked for too. A tuned head's confidence is fitted where more is left unsaid. */
+static const double ASKED = 0.5, ASKED_TUNED = 0.4;
+
 typedef struct {
     er_argument *room;
     er_missing *missing;
@@ -173,6 +176,7 @@ static bool tell(er_task *task, const er_taking *tool, const er_filling *f, cons
         given += there[p];
     }
     const bool counted = !read || is_counted(tool->schema, given);
+    const double least = f && f->tuned && f->headed ? ASKED_TUNED : ASKED;
     bool any = false;
     for (uint32_t p = 0; p < tool->count; p++) any |= tool->parameters[p].required;
     for (uint32_t p = 0; p < tool->count; p++) {
@@ -180,7 +184,7 @@ static bool tell(er_task *task, const er_taking *tool, const er_filling *f, cons
         const bool has = read && p < tool->wanted && there[p];
         if (has && counted && to->told++ < to->room_count && !tell_argument(arena, one, &found[p], sure[p], &to->room[to->told - 1])) return false;
         /* Where a schema asks for one at least, whichever it is, the first that is not there is asked for. */
-        const bool wanted = counted ? one->required && (!has || sure[p] < 0.5) : any ? one->required : !has && !to->asked;
+        const bool wanted = counted ? one->required && (!has || sure[p] < least) : any ? one->required : !has && !to->asked;
         if (!wanted || to->asked++ >= to->missing_room) continue;
         er_missing *missing = &to->missing[to->asked - 1];
         missing->name = one->name;

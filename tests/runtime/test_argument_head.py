@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -269,3 +270,14 @@ def test_a_call_is_joined_by_weights_that_know_it() -> None:
     assert fill(other, words, (), {}, None, _reader([other], pool=pool)) == fill(
         other, words, (), {}, None, _reader([other])
     )
+
+
+@pytest.mark.parametrize(("tuned", "sure", "asked"), [(1.0, 0.45, False), (1.0, 0.35, True), (0.0, 0.45, True)])
+def test_a_tuned_head_asks_where_it_is_less_sure(tuned: float, sure: float, asked: bool) -> None:
+    traits = dict.fromkeys(TRAITS, 0.0) | {"all": math.log(sure / (1.0 - sure))}
+    reader = _reader([MAIL], pool={**POOL, TUNED: tuned}, traits=traits)
+    found = fill(MAIL, "mail ana@example.org that I am late", (), {MAIL.name: MAIL}, None, reader)
+    known = [name for name in MAIL.parameters["required"] if name in found.given]
+    assert known
+    assert all(found.given[name].confidence == pytest.approx(sure) for name in known)
+    assert all((name in found.missing) == asked for name in known)

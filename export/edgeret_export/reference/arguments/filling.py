@@ -18,7 +18,7 @@ from edgeret_export.reference.arguments.pool import known_of, option_shares, poo
 from edgeret_export.reference.arguments.reader import ArgumentReader
 from edgeret_export.reference.arguments.results import value_of
 from edgeret_export.reference.arguments.spans import PLAIN, Fit, Suitor, about, overlaps, shares
-from edgeret_export.reference.arguments.sureness import ASKED, Found, confidence
+from edgeret_export.reference.arguments.sureness import ASKED, ASKED_TUNED, Found, confidence
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, chunks
 from edgeret_export.reference.inputs.parameters import APART, Parameter, Same, counted, parameters
 from edgeret_export.reference.inputs.value_forms import MISSING, listed
@@ -80,10 +80,12 @@ def fill(
     if not counted(tool, len(given)):  # a schema may ask for one at least, whichever it is
         asked = [one for one in wanted if one.required] or [one for one in wanted if one.name not in given][:1]
         return Arguments({}, {one.name: filling.question(one) for one in asked})
+    is_tuned = filling.by_head is not None and reader is not None and reader.joining.is_tuned
+    least = ASKED_TUNED if is_tuned else ASKED
     missing = {
         one.name: filling.question(one)
         for one in wanted
-        if one.required and (one.name not in told or told[one.name].confidence < ASKED)
+        if one.required and (one.name not in told or told[one.name].confidence < least)
     }
     return Arguments(given, missing)
 

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from edgeret.types import ArgumentSource
 
-ASKED = 0.5
-"""What a call must have and is likelier wrong than right is asked for too, beside the guess."""
+ASKED, ASKED_TUNED = 0.5, 0.4
+"""What a call must have and is less sure than this is asked for too, beside the guess. A tuned head's confidence is
+fitted where more is left unsaid than people leave."""
 SUREST, LEAST_SURE = 0.95, 0.02
 SUREST_PART = 0.6
 """"Berkeley" where "Berkeley, CA" is shown: seven of eight such values on strangers' tools were not what was meant."""
