@@ -1,5 +1,4 @@
-"""Builds the core (core/src/*.c) into the package, with the compiler here; for a build host, which installs a checkout
-to be edited, the arithmetic that heads are fitted with (edgeret/kernel/*.c) as well.
+"""Builds the core (core/src/*.c) into the package, with the compiler here.
 
 Without a compiler the build ends, and says how to get one. With EDGERET_TARGET=manylinux-aarch64 or another name in
 wheels/targets.py it is compiled for that platform, by zig.
@@ -47,7 +46,7 @@ class StepHook(BuildHookInterface):
         if name := os.environ.get("EDGERET_TARGET"):
             self._for_target(targets.chosen(name), version == "editable", build_data)
         else:
-            self._for_this_machine(version == "editable", build_data)
+            self._for_this_machine(build_data)
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Removes what was compiled for a wheel only."""
@@ -63,18 +62,18 @@ class StepHook(BuildHookInterface):
                 raise targets.BuildError(
                     f"EDGERET_TARGET={name}: editable installations are for this machine; set here"
                 )
-            for library in targets.LIBRARIES:
-                targets.compile_for(target, library, root, root / library.file(target.suffix))
+            library = targets.CORE_LIBRARY
+            targets.compile_for(target, library, root, root / library.file(target.suffix))
             build_data["tag"] = _tag_of_this_machine()
             return
         # Not in the checkout, whose own libraries are for this machine, and where several may build at once.
-        self._made = Path(tempfile.mkdtemp(prefix="edgeret-kernel-"))
+        self._made = Path(tempfile.mkdtemp(prefix="edgeret-core-"))
         held = targets.CORE_LIBRARY.file(target.suffix)
         targets.compile_for(target, targets.CORE_LIBRARY, root, self._made / held.name)
         build_data["force_include"][str(self._made / held.name)] = held.as_posix()
         build_data["tag"] = f"py3-none-{target.tag}"
 
-    def _for_this_machine(self, editable: bool, build_data: dict[str, Any]) -> None:
+    def _for_this_machine(self, build_data: dict[str, Any]) -> None:
         """With the compiler that is here, if there is one."""
         root = Path(self.root)
         compiler = shlex.split(os.environ.get("CC", "cc"))
@@ -83,23 +82,23 @@ class StepHook(BuildHookInterface):
             raise targets.BuildError(f"on Windows no compiler of the machine's own is used. {targets.WITHOUT_COMPILER}")
         if shutil.which(compiler[0]) is None:
             raise targets.BuildError(f"no C compiler ({compiler[0]}) is used here. {targets.ADVICE}")
-        for library in targets.LIBRARIES if editable else (targets.CORE_LIBRARY,):
-            file = root / library.file()
-            build_data["artifacts"].append(library.file().as_posix())
-            # An editable installation, another one with other extras and a wheel: each would compile for half a minute.
-            told, kept = targets.made_of(compiler, library, root), root / "build" / f"{library.stem}.made"
-            if file.exists() and kept.exists() and kept.read_text() == _with_bytes(told, file):
-                continue
-            try:
-                targets.compile_with(compiler, library, root, made := file.with_suffix(".partial"))
-            except targets.BuildError as error:
-                file.unlink(missing_ok=True)
-                raise targets.BuildError(f"{error}. {targets.ADVICE}") from None
-            made.replace(file)  # at once: whatever starts meanwhile finds the one before, or this one
-            kept.parent.mkdir(exist_ok=True)
-            kept.write_text(_with_bytes(told, file))
+        library = targets.CORE_LIBRARY
+        file = root / library.file()
+        build_data["artifacts"].append(library.file().as_posix())
         build_data["pure_python"] = False
         build_data["tag"] = _tag_of_this_machine()
+        # An editable installation, another one with other extras and a wheel: each would compile for half a minute.
+        told, kept = targets.made_of(compiler, library, root), root / "build" / f"{library.stem}.made"
+        if file.exists() and kept.exists() and kept.read_text() == _with_bytes(told, file):
+            return
+        try:
+            targets.compile_with(compiler, library, root, made := file.with_suffix(".partial"))
+        except targets.BuildError as error:
+            file.unlink(missing_ok=True)
+            raise targets.BuildError(f"{error}. {targets.ADVICE}") from None
+        made.replace(file)  # at once: whatever starts meanwhile finds the one before, or this one
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(_with_bytes(told, file))
 
 
 def _with_bytes(told: str, file: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -31,10 +31,6 @@ from edgeret_export.fitting.training_set import FEW_PLANS, training_set
 from edgeret_export.places import HERE, Place
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
-from edgeret_export.reference import evidence, kernel, lexicon
-from edgeret_export.reference.encoders import static, word_tokens
-from edgeret_export.reference.inputs import spelling, word_numbers
-from edgeret_export.reference.scoring import calibration, graph, head, increments, learner, log_shares, prior
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, find_card
 from edgeret_export.sources.encoder_card import EncoderCard
 from edgeret_export.sources.expansions import Expansion
@@ -233,38 +229,6 @@ def tiny_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_tiny(tmp_path_factory.mktemp("tiny-tools") / "bundle", demonstrations=())
 
 
-def without_library(patch: pytest.MonkeyPatch) -> None:
-    """What is made from now on calculates with numpy."""
-    for module in (
-        *(
-            static,
-            word_tokens,
-            word_numbers,
-            spelling,
-            evidence,
-            lexicon,
-            graph,
-            head,
-            increments,
-            learner,
-            prior,
-        ),
-        *(calibration, log_shares),
-    ):
-        patch.setattr(module, "LIBRARY", None)
-
-
-@pytest.fixture(scope="module", params=["compiled", "numpy"])
-def arithmetic(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Both ways of a step's arithmetic: compiled, then numpy's."""
-    if request.param == "compiled" and kernel.LIBRARY is None:
-        pytest.skip("the package was built without a C compiler")
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "numpy":
-            without_library(patch)
-        yield
-
-
 @pytest.fixture
 def tiny(tiny_original: Path, tmp_path: Path) -> Path:
     """A tiny bundle of the test's own, to be broken at will."""
@@ -285,18 +249,3 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
             build_bundle(tools, demonstrations, folder / "bundle", find_card(DEFAULT_ENCODER), Recipe())
 
     return once(tmp_path_factory, "real", make) / "bundle"
-
-
-def crowding(end: str) -> list[str]:
-    """400 different words, `end` their last letters, that all want the same one of the 1,024 places they get in
-    strings.h, by FNV-1a of 32 bits."""
-    found: list[str] = []
-    for number in range(10**7):
-        word, hashed = f"a{number}{end}", 2166136261
-        for byte in word.encode():
-            hashed = (hashed ^ byte) * 16777619 % 2**32
-        if hashed % 1024 == 0:
-            found.append(word)
-            if len(found) == 400:
-                break
-    return found

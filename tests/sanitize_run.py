@@ -15,15 +15,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from instruction_sets import BESIDES, SETS
 
 from edgeret.host import instruction_set
-from edgeret.kernel import made_of
-from edgeret_export.reference import kernel
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "wheels"))
+
+from targets import CORE_LIBRARY, compile_with  # noqa: E402
+
 SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
 FLAGS = (
     *("-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all", SANITIZERS),
@@ -37,14 +40,8 @@ OPTIONS = {
 }
 TESTS = (
     *("tests/encoders/test_weights_finite.py", "tests/encoders/test_core_encoder.py"),
-    *("tests/encoders/test_encoder_batch.py", "tests/encoders/test_static.py", "tests/encoders/test_word_tokens.py"),
-    *(
-        "tests/encoders/test_unigram.py",
-        "tests/test_native.py",
-        "tests/scoring",
-        "tests/runtime/test_first_decision.py",
-    ),
-    *("tests/runtime/test_lexicon.py", "tests/runtime/test_learning_bounds.py", "tests/runtime/test_word_table.py"),
+    *("tests/encoders/test_shared_texts.py", "tests/encoders/test_encoder_batch.py", "tests/test_native.py"),
+    *("tests/runtime/test_request.py", "tests/runtime/test_learning_bounds.py", "tests/runtime/test_hybrid.py"),
 )
 
 
@@ -79,9 +76,10 @@ def runtime_libraries(compiler: str) -> str | None:
 
 def sets_of_this_cpu(compiler: str, place: Path) -> int:
     """Runs transformer_sets.c; its exit code."""
-    program, sources = place / "sets", [kernel.FILE.with_name(name) for name in ("transformer.c", "workers.c")]
+    program, own = place / "sets", ROOT / "edgeret" / "kernel"
+    sources = [*(own / f"{name}.c" for name in ("transformer", "workers", "cpu"))]
     sources.append(ROOT / "tests" / "encoders" / "transformer_sets.c")
-    include = ("-I", str(kernel.FILE.parent))
+    include = ("-I", str(own))
     static = () if "clang" in compiler else ("-static-libasan",)
     subprocess.run([compiler, *FLAGS, *static, *include, "-o", program, *sources, "-lm"], check=True)
     here = instruction_set()
@@ -93,19 +91,19 @@ def sets_of_this_cpu(compiler: str, place: Path) -> int:
 
 def in_python(compiler: str, place: Path, libraries: str, tests: Sequence[str]) -> int:
     """Runs tests on a copy of the package whose library has the sanitizers; their exit code."""
-    shutil.copytree(ROOT / "edgeret", place / "edgeret", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    copy = place / "edgeret" / "kernel"
-    sources = sorted(copy.glob("*.c"))
-    shared = ("-fPIC", "-shared", "-fvisibility=hidden", f'-DEDGERET_SOURCES="{made_of("", kernel.FILE.parent)}"')
-    subprocess.run([compiler, *FLAGS, *shared, "-o", copy / kernel.FILE.name, *sources, "-lm"], check=True)
+    # Without sources beside it, a library is taken as it is.
+    left_out = shutil.ignore_patterns("__pycache__", "*.so", "*.[ch]")
+    shutil.copytree(ROOT / "edgeret", place / "edgeret", ignore=left_out)
+    slow = replace(CORE_LIBRARY, level=lambda root, stem: ("-O1",))
+    compile_with((compiler, *FLAGS), slow, ROOT, place / CORE_LIBRARY.file())
     environment = {
         **os.environ,
         **OPTIONS,
         "LD_PRELOAD": libraries,
         "PYTHONPATH": os.pathsep.join(map(str, (place, ROOT / "export", ROOT / "bench"))),
     }
-    found = f"assert kernel.LIBRARY and str(kernel.FILE.parent) == {str(copy)!r}"
-    check = f"from edgeret_export.reference import kernel; {found}"
+    found = f"the_library(); assert {str(place)!r} in str(kernel.CORE)"
+    check = f"from edgeret import kernel; from edgeret.core.library import the_library; {found}"
     # In the copy's folder, since Python looks where it is run before anywhere else.
     subprocess.run([sys.executable, "-c", check], env=environment, cwd=place, check=True)
     settings = ("-q", "-x", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT)

@@ -22,11 +22,8 @@ from rules import problems  # noqa: E402
 from targets import (  # noqa: E402
     CORE_LIBRARY,
     KERNEL,
-    KERNEL_LIBRARY,
-    LIBRARIES,
     TARGETS,
     BuildError,
-    Library,
     chosen,
     compile_for,
     compile_with,
@@ -36,7 +33,6 @@ from targets import (  # noqa: E402
 )
 
 from edgeret import kernel  # noqa: E402
-from edgeret_export.reference.kernel import FILE  # noqa: E402
 
 needs_tools = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("ziglang", "auditwheel", "macholib", "pefile")),
@@ -45,10 +41,9 @@ needs_tools = pytest.mark.skipif(
 
 
 def test_the_package_and_its_build_hash_the_same_sources() -> None:
-    assert hash_of_sources(ROOT) == kernel.made_of("", kernel.FOLDER)
     core = ROOT / "core"
     assert hash_of_sources(ROOT, CORE_LIBRARY) == kernel.made_of("", core / "include", core / "src", kernel.FOLDER)
-    assert [ROOT / library.file(kernel.SUFFIX) for library in LIBRARIES] == [FILE, kernel.CORE]
+    assert ROOT / CORE_LIBRARY.file(kernel.SUFFIX) == kernel.CORE
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
@@ -82,7 +77,7 @@ def test_an_unknown_platform_is_told_the_known_ones() -> None:
 
 def test_a_compiler_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="no-such-compiler cannot be run"):
-        compile_with(("no-such-compiler",), KERNEL_LIBRARY, ROOT, tmp_path / "library")
+        compile_with(("no-such-compiler",), CORE_LIBRARY, ROOT, tmp_path / "library")
 
 
 @pytest.fixture(scope="module")
@@ -159,20 +154,16 @@ def test_the_source_distribution_has_all_that_is_compiled() -> None:
 
     held = {file.distribution_path for file in SdistBuilder(str(ROOT)).recurse_included_files()}
     wanted = {
-        file.relative_to(ROOT).as_posix()
-        for library in LIBRARIES
-        for folder in library.folders
-        for file in (ROOT / folder).glob("*.[ch]")
+        file.relative_to(ROOT).as_posix() for folder in CORE_LIBRARY.folders for file in (ROOT / folder).glob("*.[ch]")
     }
     assert len(wanted) > 100 and wanted <= held
     assert {"core/build.py", "wheels/targets.py", "hatch_build.py"} <= held
 
 
 @needs_tools
-@pytest.mark.parametrize(
-    "library", [KERNEL_LIBRARY, pytest.param(CORE_LIBRARY, marks=pytest.mark.full)], ids=["kernel", "core"]
-)
-def test_bytes_do_not_depend_on_where_the_checkout_is(tmp_path: Path, library: Library) -> None:
+@pytest.mark.full
+def test_bytes_do_not_depend_on_where_the_checkout_is(tmp_path: Path) -> None:
+    library = CORE_LIBRARY
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(ROOT / "core", elsewhere / "core", ignore=shutil.ignore_patterns("build"))
     shutil.copytree(ROOT / KERNEL, elsewhere / KERNEL, ignore=shutil.ignore_patterns("*.so"))

@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "wheels")]
-from targets import KERNEL_LIBRARY, TARGETS, compile_for  # noqa: E402
+from targets import TARGETS  # noqa: E402
 
 PACKAGES = (
     *(
@@ -129,14 +129,12 @@ def decide(python: Sequence[str], path: str, bundle: Path, requests: Path) -> di
 
 
 def windows_sets(wheel: Path) -> int:
-    """Runs transformer_sets.c on the arithmetic of a wheel's encoder, compiled alone; the exit code."""
-    held = wheel / "edgeret" / "kernel"
-    compile_for(TARGETS["windows-amd64"], KERNEL_LIBRARY, ROOT, held / KERNEL_LIBRARY.file(".dll").name)
-    sources = ROOT / "edgeret" / "kernel"
-    zig = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS["windows-amd64"].triple, "-O2", "-DFROM_DLL"]
-    run(
-        [*zig, "-I", str(sources), "-o", str(held / "sets.exe"), str(ROOT / "tests/encoders/transformer_sets.c"), "-lm"]
-    )
+    """Runs transformer_sets.c with the arithmetic of encoders, compiled for Windows; the exit code."""
+    own = ROOT / "edgeret" / "kernel"
+    sources = [*(own / f"{name}.c" for name in ("transformer", "workers", "cpu"))]
+    sources.append(ROOT / "tests" / "encoders" / "transformer_sets.c")
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS["windows-amd64"].triple, "-O2"]
+    run([*zig, "-I", str(own), "-o", str(wheel / "sets.exe"), *map(str, sources), "-lm"])
     environment = {**os.environ, "WINEPREFIX": str(wheel / "wine"), "WINEDEBUG": "-all"}
     from instruction_sets import SETS
 
@@ -144,9 +142,9 @@ def windows_sets(wheel: Path) -> int:
 
     of_this_cpu = {"avx512_vnni": (4, 3, 1), "avx512": (3, 1), "avx_vnni": (2, 1), "avx2": (1,)}
     numbers = [str(number) for number in of_this_cpu.get(instruction_set(), ())]
-    said = run(["wine", str(held / "sets.exe"), *numbers], cwd=held, environment=environment)
+    said = run(["wine", str(wheel / "sets.exe"), *numbers], cwd=wheel, environment=environment)
     print(said)
-    chosen = f"the library chooses set {SETS.index(instruction_set())}"
+    chosen = f"this CPU's set is {SETS.index(instruction_set())}"
     if chosen not in said:
         print(f"expected: {chosen}", file=sys.stderr)
     return 0 if chosen in said else 1

@@ -1,4 +1,4 @@
-"""How core/src/*.c and edgeret/kernel/*.c become libraries: by the compiler here, or by zig for eight platforms.
+"""How core/src/*.c becomes the library: by the compiler here, or by zig for eight platforms.
 
 hatch_build.py reads this; it needs the standard library alone, and knows nothing of wheels but their tags.
 """
@@ -20,9 +20,6 @@ from pathlib import Path
 from typing import Any
 
 KERNEL = Path("edgeret", "kernel")
-# Nobody reads errno or floating-point traps; without both, loops over probabilities are vectors.
-# Vectors of 64 bytes are passed between inlined functions alone, so no ABI is touched.
-FLAGS = ("-fPIC", "-pthread", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
 ZIG = "ziglang==0.17.1"
 """A compiler in a wheel, for every platform (MIT, about 90 MB). Another version writes other bytes, so it is pinned."""
 WITHOUT_COMPILER = "Set EDGERET_TARGET=here, and the build fetches one from the package index"
@@ -70,6 +67,7 @@ def _core(root: Path) -> Any:
 
 
 def _flags_of_core(root: Path) -> Sequence[str]:
+    # Vectors of 64 bytes are passed between inlined functions alone, so no ABI is touched.
     return ("-pthread", "-Wno-psabi", *_core(root).FLAGS, "-Icore/include", "-Icore/src")
 
 
@@ -83,15 +81,10 @@ def _sources_of_core(root: Path) -> Sequence[Path]:
     return list(build.sources(build.TARGETS["linux-x86_64"]))
 
 
-KERNEL_LIBRARY = Library(
-    "_kernel", lambda _: FLAGS, lambda _, stem: ("-O3",), lambda root: sorted((root / KERNEL).glob("*.c")), (KERNEL,)
-)
 CORE_LIBRARY = Library(
     "_core", _flags_of_core, _level_of_core, _sources_of_core, (Path("core/include"), Path("core/src"), KERNEL)
 )
-"""The whole decision behind core/include/edgeret.h; some of its sources are the kernel's."""
-LIBRARIES = (KERNEL_LIBRARY, CORE_LIBRARY)
-"""What an editable installation has: a build host fits heads with the first. A wheel has the second alone."""
+"""The whole decision behind core/include/edgeret.h."""
 TARGETS = {
     "manylinux-x86_64": Target("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64"),
     "manylinux-aarch64": Target("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64"),
@@ -127,7 +120,7 @@ def here() -> str:
     return f"{'musllinux' if musl else 'manylinux'}-{machine}"
 
 
-def hash_of_sources(root: Path, library: Library = KERNEL_LIBRARY) -> str:
+def hash_of_sources(root: Path, library: Library = CORE_LIBRARY) -> str:
     """What a library tells of the sources that it was made of, and what loads it compares with a checkout's."""
     files = [file for folder in library.folders for file in sorted((root / folder).glob("*.[ch]"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -12,20 +12,15 @@ import pytest
 from instruction_sets import BESIDES, SETS
 
 from edgeret.host import instruction_set
-from edgeret_export.reference import kernel
 
-SOURCES = (
-    kernel.FILE.with_name("transformer.c"),
-    kernel.FILE.with_name("workers.c"),
-    Path(__file__).with_name("transformer_sets.c"),
-)
+KERNEL = Path(__file__).parents[2] / "edgeret" / "kernel"
+SOURCES = [*(KERNEL / f"{name}.c" for name in ("transformer", "workers", "cpu"))]
+SOURCES.append(Path(__file__).with_name("transformer_sets.c"))
 FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-pthread")
 
 
 def compiled(compiler: str, to: Path, *more: str) -> Path:
-    if not SOURCES[0].exists():
-        pytest.skip("the sources of the library are not here")
-    where = ("-I", str(SOURCES[0].parent))
+    where = ("-I", str(KERNEL))
     subprocess.run([compiler, *FLAGS, *more, *where, "-o", str(to), *map(str, SOURCES), "-lm"], check=True)
     return to
 
@@ -51,7 +46,7 @@ def test_a_worker_that_is_stopped_in_the_middle_is_not_waited_for(tmp_path: Path
     if shutil.which("gcc") is None:
         pytest.skip("no gcc here")
     own = [source for source in SOURCES if source.name != "workers.c"]  # brings threads of its own
-    command = ["gcc", *FLAGS, "-O1", "-DSTOPPED", "-I", str(SOURCES[0].parent), "-o", str(tmp_path / "stopped")]
+    command = ["gcc", *FLAGS, "-O1", "-DSTOPPED", "-I", str(KERNEL), "-o", str(tmp_path / "stopped")]
     subprocess.run([*command, *map(str, own), "-lm"], check=True)
     compare([str(tmp_path / "stopped")], ("generic",))
 

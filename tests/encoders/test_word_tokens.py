@@ -14,13 +14,9 @@ from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizer
 from edgeret.encoders.base import EncoderSpec
 from edgeret.errors import BundleError
 from edgeret_export.reference.encoders import tokenizer as tokenizer_module
-from edgeret_export.reference.encoders import word_tokens
-from edgeret_export.reference.encoders.static import StaticEncoder, pack_table
 from edgeret_export.reference.encoders.tokenizer import load_tokenizer
 from edgeret_export.reference.encoders.windows import WindowEncoder
 from edgeret_export.reference.encoders.word_tokens import LONGEST, WordTokens
-from edgeret_export.reference.kernel import LIBRARY
-from tests.conftest import crowding
 
 PIECES = [
     "[UNK]",
@@ -59,24 +55,16 @@ def reader_of(made: Tokenizer) -> WordTokens | None:
     return WordTokens.of(json.loads(made.to_str()), lambda: made)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("longest", [100, 5])
 @pytest.mark.parametrize("lowercase", [True, False])
 @settings(max_examples=100)
 @given(TEXTS | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60))
-def test_a_text_has_the_tokens_that_the_library_finds(lowercase: bool, longest: int, compiled: bool, text: str) -> None:
-    if compiled and LIBRARY is None:
-        pytest.skip("there is no compiled library here")
+def test_a_text_has_the_tokens_that_the_library_finds(lowercase: bool, longest: int, text: str) -> None:
     made = tokenizer(lowercase, max_input_chars_per_word=longest)
-    with pytest.MonkeyPatch.context() as patch:
-        if not compiled:
-            patch.setattr(word_tokens, "LIBRARY", None)
-        reader = reader_of(made)
+    reader = reader_of(made)
     assert reader is not None
     found = reader(text)
-    if found is None:
-        assert compiled and {"[", "]"} & set(text)  # as the added token [SEP] has
-        return
+    assert found is not None
     assert (found.ids.tolist(), found.spans.ravel().tolist()) == whole(made, text)
 
 
@@ -137,19 +125,6 @@ def test_a_tokenizer_whose_words_do_not_stand_alone_is_left_alone(made: Tokenize
     assert reader_of(made) is None
 
 
-def test_a_vocabulary_that_crowds_a_few_places_is_read_by_the_library() -> None:
-    crowd = crowding("")
-    made = tokenizer()
-    made.model = models.WordPiece({piece: i for i, piece in enumerate(["[UNK]", *crowd])}, unk_token="[UNK]")
-    reader = reader_of(made)
-    assert reader is not None
-    text = " ".join(crowd[::7])
-    found = reader(text)
-    assert found is not None
-    assert (found.ids.tolist(), found.spans.ravel().tolist()) == whole(made, text)
-    assert type(reader._read).__name__ == "_ByWord"  # noqa: SLF001
-
-
 class Ids(WindowEncoder):
     """A text's vector says which ids were read."""
 
@@ -186,23 +161,6 @@ def test_an_encoder_reads_the_ids_that_the_library_gives(prefix: str, text: str)
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.readings == expected.readings
     np.testing.assert_array_equal(one.encode(text), other.encode(text))
-
-
-@pytest.mark.skipif(LIBRARY is None, reason="there is no compiled library here")
-def test_the_library_is_made_with_the_first_text_that_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Tokenizer] = []
-    make = tokenizer_module._made  # noqa: SLF001
-    monkeypatch.setattr(tokenizer_module, "_made", lambda value: made.append(make(value)) or made[-1])
-    loaded = load_tokenizer(framed(), 64, "encoder")
-    table = np.random.default_rng(0).normal(size=(loaded.size, 4)).astype(np.float32)
-    spec = EncoderSpec(4, 64, "mean", True, "", "", "int8", "any")
-    encoder = StaticEncoder(pack_table(table), loaded, spec)
-    encoder.encode("send mail")
-    assert made == []
-    for _ in range(2):
-        ids = Tokenizer.from_str(framed().decode()).encode("sénd mail", add_special_tokens=False).ids
-        assert encoder.encode("sénd mail") @ encoder._mean(encoder._vectors(np.array(ids))) > 1 - 1e-6  # noqa: SLF001
-        assert made == [loaded.library]
 
 
 def test_what_the_library_cannot_read_is_refused_with_the_first_text_that_needs_it(

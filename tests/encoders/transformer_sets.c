@@ -1,43 +1,20 @@
 /* Runs every set of instructions that the compiler knows and the CPU has over a transformer of random weights, and says
    how far each is from the plain one; two texts beside one another, and more workers than there are CPUs, of which some
-   come late, change no bit. Compiled together with kernel/transformer.c by test_instruction_sets.py. With STOPPED there are
+   come late, change no bit. Compiled together with transformer.c by test_instruction_sets.py. With STOPPED there are
    two workers, of whom one is stopped in the middle of its work until all is done. */
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cpu.h"
 #include "transformer.h"
 
-#if defined(FROM_DLL) /* as ctypes finds them: tests/wheels_run.py */
-#include <windows.h>
-static int64_t (*edgeret_panel)(int64_t);
-static int64_t (*edgeret_pack)(const int8_t *, int64_t, int64_t, int64_t, int8_t *, int32_t *);
-static int64_t (*edgeret_room)(const Transformer *, int64_t, int64_t, int64_t);
-static int64_t (*edgeret_transform)(const Transformer *, int64_t, const int64_t *, const int64_t *, int64_t, int64_t,
-                                    int64_t, int64_t, float *, float *, float *);
-static int64_t (*edgeret_left)(float *, int64_t);
-static int load(const char *file)
-{
-    const HMODULE library = LoadLibraryA(file);
-    if (!library) return 0;
-    edgeret_panel = (void *)GetProcAddress(library, "edgeret_panel");
-    edgeret_pack = (void *)GetProcAddress(library, "edgeret_pack");
-    edgeret_room = (void *)GetProcAddress(library, "edgeret_room");
-    edgeret_transform = (void *)GetProcAddress(library, "edgeret_transform");
-    edgeret_left = (void *)GetProcAddress(library, "edgeret_left");
-    int64_t (*set)(void) = (void *)GetProcAddress(library, "edgeret_instruction_set");
-    if (!edgeret_panel || !edgeret_pack || !edgeret_room || !edgeret_transform || !edgeret_left || !set) return 0;
-    printf("the library chooses set %d\n", (int)set());
-    return 1;
-}
-#else
 int64_t edgeret_panel(int64_t set);
 int64_t edgeret_pack(const int8_t *, int64_t, int64_t, int64_t, int8_t *, int32_t *);
 int64_t edgeret_room(const Transformer *, int64_t, int64_t, int64_t);
 int64_t edgeret_transform(const Transformer *, int64_t, const int64_t *, const int64_t *, int64_t, int64_t, int64_t,
                           int64_t, float *, float *, float *);
 int64_t edgeret_left(float *, int64_t);
-#endif
 
 #if defined(STOPPED) /* in place of workers.c */
 #include <pthread.h>
@@ -98,7 +75,7 @@ int64_t edgeret_gone(const void *of, int64_t wait)
 }
 #endif
 
-enum { WORKERS = 16, LATE = 4, AGAIN = 3, HIDDEN = 128, INNER = 256, HEADS = 4, LAYERS = 2, TOKENS = 50, POSITIONS = 40, SETS = 6 };
+enum { WORKERS = 16, LATE = 4, AGAIN = 3, HIDDEN = 128, INNER = 256, HEADS = 4, LAYERS = 2, TOKENS = 50, POSITIONS = 40 };
 
 static uint32_t state = 12345;
 
@@ -139,9 +116,7 @@ int main(int argc, char **argv)
     static float plain[POSITIONS * HIDDEN], tokens[POSITIONS * HIDDEN], both[2 * POSITIONS * HIDDEN];
     float vectors[2 * HIDDEN];
     int64_t ids[2 * POSITIONS], late = 0;
-#if defined(FROM_DLL)
-    if (!load("_kernel.dll")) return 5;
-#endif
+    printf("this CPU's set is %d\n", (int)edgeret_instruction_set());
     for (int i = 1; i < argc; i++) {
         const int64_t set = strtol(argv[i], NULL, 10);
         for (int64_t count = 1; count <= POSITIONS; count += count < 16 ? 1 : 8) {

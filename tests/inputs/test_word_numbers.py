@@ -1,4 +1,4 @@
-"""Which words of a list a text says: the compiled reading is the one by `words`."""
+"""Which words of a list a text says: those that `words` finds."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeret.inputs.words import COMMON, words
-from edgeret_export.reference import kernel
-from edgeret_export.reference.inputs import word_numbers
 from edgeret_export.reference.inputs.word_numbers import WordNumbers
-from tests.conftest import crowding
 
 PARTS = ["mail", "sendMail", "stopped", "addresses", "press", "cities", "city", "call", "using", "bees", "oxen"]
 PARTS += ["HTTPServer", "ies", "ing", "ss", "aaa", "yyy", "15", "b2B", "größe", "漢字", "_", "-", "'s"]
@@ -23,16 +20,11 @@ TEXTS = st.lists(st.sampled_from(PARTS), max_size=30).map("".join)
 def test_a_text_says_what_its_words_say(told: list[str], text: str) -> None:
     listed = sorted({word for one in told for word in words(one)})
     expected = list(dict.fromkeys(words(text)))
-    compiled = WordNumbers(listed)(text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(word_numbers, "LIBRARY", None)
-        plain = WordNumbers(listed)(text)
-    for known, others in (compiled, plain):
-        assert [listed[number] for number in known.tolist()] == [word for word in expected if word in listed]
-        assert others == any(word not in listed for word in expected)
+    known, others = WordNumbers(listed)(text)
+    assert [listed[number] for number in known.tolist()] == [word for word in expected if word in listed]
+    assert others == any(word not in listed for word in expected)
 
 
-@pytest.mark.skipif(kernel.LIBRARY is None, reason="the package was built without a C compiler")
 @pytest.mark.parametrize("letters", [255, 256, 5_000])
 def test_a_long_word_is_known_however_long_it_is(letters: int) -> None:
     word = "xyz" * (letters // 3) + "q" * (letters % 3)
@@ -41,9 +33,3 @@ def test_a_long_word_is_known_however_long_it_is(letters: int) -> None:
     for known, others in (WordNumbers(listed)(f"a {word}"), WordNumbers([])(f"a {word}")):
         assert (known.tolist(), others) in (([0], False), ([], True))
     assert WordNumbers(listed)(f"{word} {word}").known.tolist() == [0]
-
-
-def test_words_that_crowd_a_few_places_are_found_all_the_same() -> None:
-    crowd = crowding("x")
-    found = WordNumbers(crowd)(" ".join(crowd[::7]))
-    assert (found.known.tolist(), found.others) == ([*range(0, 400, 7)], False)

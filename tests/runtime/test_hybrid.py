@@ -10,7 +10,7 @@ import edgeret
 from edgeret import Runtime, Tool
 from edgeret_export.reference.hybrid import HybridSearch
 from edgeret_export.reference.runtime import components_of
-from edgeret_export.reference.scoring.index import HnswlibGraph, Index
+from edgeret_export.reference.scoring.index import Index, build_hnsw, open_hnsw
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +22,8 @@ def arranged(runtime: Runtime, tools: list[Tool], kind: str) -> HybridSearch:
     components = components_of(runtime)
     index = Index([tool.name for tool in tools], components.encoder.encode_tools([t.description for t in tools]))
     if kind == "hnsw":
-        hnswlib = pytest.importorskip("hnswlib")
-        graph = hnswlib.Index(space="ip", dim=index.vectors.shape[1])
-        graph.init_index(max_elements=len(tools), random_seed=0)
-        graph.add_items(index.vectors)
-        index = Index(index.names, index.vectors, HnswlibGraph(graph))
+        pytest.importorskip("hnswlib")
+        index = Index(index.names, index.vectors, open_hnsw(build_hnsw(index.vectors, 0), index.vectors))
     return HybridSearch(tools, index, components.encoder, components.word_vectors, components.prior)
 
 

@@ -10,13 +10,10 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeret.inputs.words import words
 from edgeret.types import Tool
-from edgeret_export.reference import lexicon as lexicons
-from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.lexicon import Lexicon, Overlaps, tool_flow, tool_words
 from edgeret_export.reference.scoring.flow import Flow
 from edgeret_export.reference.word_table import arrange
@@ -172,31 +169,6 @@ def test_the_tools_that_cover_most_of_a_request_are_found_the_first_of_equal_one
 
 
 SAYINGS = st.lists(st.sampled_from("abcdefghij"), max_size=12).map(" ".join)
-
-
-@pytest.mark.skipif(LIBRARY is None, reason="the package was built without a C compiler")
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.tuples(SAYINGS, SAYINGS), min_size=1, max_size=150), SAYINGS, st.integers(1, 70), st.integers(0, 9))
-def test_the_library_finds_and_compares_a_few_tools_as_numpy_does(
-    told: list[tuple[str, str]], query: str, k: int, seed: int
-) -> None:
-    word = {letter: f"word{letter}" for letter in "abcdefghij"}
-    texts = [[" ".join(word[letter] for letter in text.split()) for text in pair] for pair in told]
-    tools = [Tool(f"{name.replace(' ', '_')}", text) for name, text in texts] * (1 + 4_500 * (seed == 0) // len(texts))
-    said = " ".join([*(word[letter] for letter in query.split()), *["nobody"] * (seed == 1)])
-    table = arrange([tool_words(tool) for tool in tools])
-    at = np.flatnonzero(np.random.default_rng(seed).random(len(tools)) < 0.3)
-    compiled = Lexicon(table)
-    with pytest.MonkeyPatch.context() as patch:
-        found = compiled.covering(said, k), compiled.overlaps(said, at)
-        patch.setattr(lexicons, "LIBRARY", None)
-        plain = Lexicon(table)
-        expected = plain.covering(said, k), plain.overlaps(said, at)
-    assert sorted(found[0].tolist()) == sorted(expected[0].tolist())
-    np.testing.assert_array_equal(found[1].shared, expected[1].shared)
-    assert found[1].said == expected[1].said
-    for one, other in zip(found[1].hits().tables(), expected[1].hits().tables(), strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 SAYS_ITS_NUMBERS = """

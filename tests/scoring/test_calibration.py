@@ -57,7 +57,6 @@ def test_without_graph_and_memory_the_head_is_all_that_is_fused() -> None:
     np.testing.assert_array_equal(policy.fuse_all(full, np.ones(2, np.float32), None), np.float32(0.5) * full)
 
 
-@pytest.mark.usefixtures("arithmetic")
 def test_tools_without_demonstrations_are_shares_of_all_and_biased_by_when_they_came() -> None:
     policy = Calibration(CalibrationParameters(unseen_bias=-3, added_bias=-1))
     scores = np.array([0.0, -np.inf, 0.0, np.log(2)], np.float32)  # a label, `<end>`, and two without demonstrations
@@ -68,7 +67,6 @@ def test_tools_without_demonstrations_are_shares_of_all_and_biased_by_when_they_
     assert nothing.tolist() == [-np.inf] * 2 and best == -np.inf
 
 
-@pytest.mark.usefixtures("arithmetic")
 def test_scores_of_undemonstrated_tools_stay_where_powers_are_finite() -> None:
     policy = Calibration(CalibrationParameters(unseen_bias=1e4))
     assert policy.unseen_scores(np.array([0.0, -9.0], np.float32), 1, np.ones(2, np.float32))[0].tolist() == [80]

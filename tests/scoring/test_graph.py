@@ -33,8 +33,6 @@ from edgeret_export.reference.scoring.graph import (
     pack_graph,
 )
 
-pytestmark = pytest.mark.usefixtures("arithmetic")
-
 
 def demonstration(*tools: str) -> Demonstration:
     return Demonstration("d", "q", tuple(Call(t) for t in tools))

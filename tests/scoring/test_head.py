@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from edgeret.bundle.few_bits import from_bytes, from_halves, to_bytes, to_halves
 from edgeret.encoders.base import segment_means
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
-from edgeret_export.reference.scoring import head, products
+from edgeret_export.reference.scoring import products
 from edgeret_export.reference.scoring.head import FactoredHead, HeadArrays, log_softmax
 
 L, E = 5, 7
@@ -68,17 +68,6 @@ def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
         expected += HISTORY[L + history[-1]]
     found = log_softmax(HEAD.logits(HEAD.query_logits(VECTOR, COSINES, STATIC, SPELT), history))
     np.testing.assert_allclose(found, expected - np.log(np.exp(expected).sum()), rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.skipif(head.LIBRARY is None, reason="the package was built without a C compiler")
-@settings(max_examples=50)
-@given(st.lists(st.integers(-1, L - 2), max_size=6))
-def test_the_library_adds_the_rows_that_numpy_adds_to_the_bit(history: list[int]) -> None:
-    begun = HEAD.query_logits(VECTOR, COSINES, STATIC, SPELT)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(head, "LIBRARY", None)
-        numpys = FactoredHead(ARRAYS).logits(begun, history)
-    assert FactoredHead(ARRAYS).logits(begun, history).tobytes() == numpys.tobytes()
 
 
 @pytest.mark.parametrize("way", [(to_bytes, from_bytes, 127), (to_halves, from_halves, 7)])

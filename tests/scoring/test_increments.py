@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from edgeret_export.reference.scoring.increments import (
@@ -17,8 +16,6 @@ from edgeret_export.reference.scoring.increments import (
     Lesson,
 )
 from edgeret_export.reference.scoring.offsets import Offsets, keep
-
-pytestmark = pytest.mark.usefixtures("arithmetic")
 
 D = 16
 LABELS = 12

@@ -13,8 +13,6 @@ from edgeret_export.reference.scoring.learner import PRIOR_FROM_NOTHING, PRIOR_O
 from edgeret_export.reference.scoring.memory import END, HALF_LIFE, LEAST_COSINE, WIDTH
 from edgeret_export.reference.scoring.mixture import MAX_GAIN
 
-pytestmark = pytest.mark.usefixtures("arithmetic")
-
 D, TOOLS, PLANS = 24, 14, 40
 Array = NDArray[np.float64]
 

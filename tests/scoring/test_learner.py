@@ -15,8 +15,6 @@ from edgeret_export.reference.scoring.learner import Learner
 from edgeret_export.reference.scoring.memory import MAX_WEIGHT
 from edgeret_export.reference.scoring.offsets import LEAST_LOG, Offsets
 
-pytestmark = pytest.mark.usefixtures("arithmetic")
-
 D = 32
 TOOLS = 10
 KINDS = 6

@@ -294,11 +294,6 @@ def test_some_of_the_tools_are_read_as_among_all_but_for_their_flow() -> None:
     some = Reading(Prior(PRIOR.vectors[chosen], 2, NO_FLOW, plain), seen.among(chosen)).scores(())
     np.testing.assert_allclose(some[:2], read(query, plain).scores(())[chosen[:2]], atol=1e-4)
 
-    another = Prior(PRIOR.vectors[:1], 0, NO_FLOW, plain)
-    again = Reading(another.over(PRIOR.vectors[chosen], 2), seen.among(chosen))
-    assert again.scores(()).tobytes() == some.tobytes()
-    assert another.n == 1 and again.scores((1,)).shape == (3,)
-
 
 def test_that_nothing_fits_is_told_by_form_and_words_too() -> None:
     found = read("why do you send the mail of 5 people").nothing_features(0.0)

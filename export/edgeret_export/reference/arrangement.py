@@ -32,7 +32,7 @@ class Arrangement:
         """The words of the names, and the prior over them all. (Two threads may arrange both; they get the same.)"""
         said = self._said()
         vectors, flow = self._vectors(slice(None)), tool_flow(said, self._names)
-        prior = Prior(vectors, self._end, flow, self._components.prior, stays=True)
+        prior = Prior(vectors, self._end, flow, self._components.prior)
         prior.examples = self.examples
         return Lexicon(said), prior
 
@@ -53,15 +53,10 @@ class Arrangement:
             place = np.full(len(self._names), -1, np.intp)
             place[near] = np.arange(len(near))
             shown = self.examples.at(place)
-        prior = self._narrow.over(self._vectors(near), int(np.searchsorted(near, self._end)))
+        end = int(np.searchsorted(near, self._end))
+        prior = Prior(self._vectors(near), end, NO_FLOW, self._components.prior)
         prior.examples = shown
         return prior
-
-    @cached_property
-    def _narrow(self) -> Prior:
-        """What the priors over a few names have in common."""
-        dimension = self._components.index.vectors.shape[1]
-        return Prior(np.zeros((1, dimension), np.float32), 0, NO_FLOW, self._components.prior)
 
     @cached_property
     def examples(self) -> Examples | None:

@@ -3,7 +3,6 @@ of scores and of what was demonstrated."""
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 from functools import partial
 
@@ -14,8 +13,7 @@ from edgeret.encoders.base import EncodedQuery, segment_means
 from edgeret_export.reference.inputs.asking import asks_for_knowledge, asks_question, is_bare
 from edgeret_export.reference.inputs.clauses import Parts, clause_spans, parts
 from edgeret_export.reference.inputs.language import rules_in
-from edgeret_export.reference.inputs.language_rules import ENGLISH, Rules
-from edgeret_export.reference.kernel import LIBRARY, address
+from edgeret_export.reference.inputs.language_rules import Rules
 from edgeret_export.reference.lexicon import Lexicon
 from edgeret_export.reference.scoring.nothing import Form, Put
 from edgeret_export.reference.scoring.passages import Passages
@@ -26,8 +24,6 @@ WINDOW, STRIDE = 8, 4
 """Tokens of a window, and from one window's first to the next one's."""
 MOST_WINDOWS, MOST_CLAUSES = 24, 24
 """Of a long request; windows then lie further apart."""
-_ROOM = MOST_WINDOWS + 2 + MOST_CLAUSES
-"""Windows and clauses of one request at most, as in first.c."""
 
 
 def evidence(
@@ -82,29 +78,9 @@ def passages(query: str, encoded: EncodedQuery) -> Passages:
 
 def _passages(query: str, encoded: EncodedQuery, least: int, rules: Rules) -> Passages:
     """The same, of clauses with at least so many words."""
-    english = rules.language == ENGLISH
-    if LIBRARY is not None and english and query.isascii() and (found := _compiled(query, encoded, least)) is not None:
-        return found
     windows, clauses = _found(query, encoded, least, rules)
     whole = encoded.rows[:1]  # stands in where a query has no token or no clause of its own
     return Passages.of(encoded.rows, windows if len(windows) else whole, clauses if len(clauses) else whole)
-
-
-def _compiled(query: str, encoded: EncodedQuery, least: int) -> Passages | None:
-    """The same of an English query in ASCII, in one compiled call; None where it has no token or no clause."""
-    assert LIBRARY is not None
-    count, dimension = encoded.tokens.shape
-    tokens = np.ascontiguousarray(encoded.tokens, np.float32)
-    spans = np.ascontiguousarray(encoded.spans, np.int64)
-    rows = len(encoded.rows)
-    vectors, found = np.empty((rows + _ROOM, dimension), np.float32), array("q", (0, 0))
-    vectors[:rows] = encoded.rows
-    LIBRARY.edgeret_passages(
-        query.encode(), len(query), least, address(spans), address(tokens), count, dimension,
-        found.buffer_info()[0], address(vectors) + rows * dimension * vectors.itemsize,
-    )  # fmt: skip
-    windows, clauses = found
-    return Passages(vectors[: rows + windows + clauses], windows) if windows and clauses else None
 
 
 def _found(
@@ -142,13 +118,6 @@ def _clause_tokens(query: str, spans: NDArray[np.intp], least: int, rules: Rules
 def _means(tokens: NDArray[np.float32], begins: list[int], ends: list[int]) -> NDArray[np.float32]:
     """Unit means of spans of tokens' vectors (tokens, dimension): float32 (spans, dimension)."""
     count, dimension = tokens.shape
-    if LIBRARY is not None:
-        tokens, means = np.ascontiguousarray(tokens, np.float32), np.empty((len(begins), dimension), np.float32)
-        spans = array("q", begins + ends)
-        begin = spans.buffer_info()[0]
-        end = begin + spans.itemsize * len(begins)
-        LIBRARY.edgeret_spans(address(tokens), dimension, begin, end, len(begins), address(means))
-        return means
     totals = np.zeros((count + 1, dimension), np.float32)
     for before, token, after in zip(totals, tokens, totals[1:], strict=False):
         np.add(before, token, out=after)  # np.cumsum goes down one column after the other, in twice the time

@@ -22,10 +22,7 @@ from edgeret_export.reference.inputs.language_rules import Rules
 from edgeret_export.reference.inputs.opposites import tool_sides
 from edgeret_export.reference.inputs.values import values_taken
 from edgeret_export.reference.inputs.word_numbers import WordNumbers
-from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.opposites import Opposites
-from edgeret_export.reference.scoring.compiled_many import MOST_FOUND, CompiledPostings
-from edgeret_export.reference.scoring.compiled_query import CompiledWords
 from edgeret_export.reference.scoring.flow import Flow
 from edgeret_export.reference.scoring.prior import Hits, Overlaps, Values
 from edgeret_export.reference.values import ToolValues
@@ -120,21 +117,6 @@ class Lexicon:
         return named
 
     @cached_property
-    def _compiled(self) -> CompiledWords | None:
-        """What compares a request with all tools in one call; None where numpy does."""
-        if LIBRARY is None or not self._n:
-            return None
-        places, starts = self._postings.places
-        return CompiledWords(LIBRARY, np.array(starts), places, (self._rarity, *self._per))
-
-    @cached_property
-    def _compiled_postings(self) -> CompiledPostings | None:
-        """What finds a few of very many tools in one call, and compares a request with them; None where numpy does."""
-        if LIBRARY is None or not self._n:
-            return None
-        return CompiledPostings(LIBRARY, self._n, (*self._postings.arrays(), self._rarity))
-
-    @cached_property
     def _said(self) -> WordNumbers:
         """Which words a request says; made with the first one."""
         return WordNumbers(self._words)
@@ -148,8 +130,6 @@ class Lexicon:
         """Positions of the `k` tools with the largest `Overlaps.coverage`, of equal ones the first; of fewer, where
         fewer share any word. In no order."""
         known = self._said(query).known
-        if k <= MOST_FOUND and self._compiled_postings is not None:
-            return self._compiled_postings.covering(known, k)
         coverage = self._postings.coverage(known, self._rarity[known])
         # What the k-th best has at least is known from the tools of one word that enough have, the fewer the better:
         # among very many tools a request shares some word with thousands.
@@ -170,15 +150,8 @@ class Lexicon:
         all_known = len(known) > 0 and not others
         if positions is None:
             named = self._named.get(frozenset(known.tolist()), []) if all_known else []
-            if self._compiled is not None:
-                compared, weighed = self._compiled.overlaps(known)
-                return Overlaps(compared, tuple(named), lambda: self._hits(known, weighed))
             per_name, per_parameters, per_text = self._per
             word, place = self._postings.hits(known)
-        elif self._compiled_postings is not None:
-            total = self._total(known)
-            shared, said_by = self._compiled_postings.shared(known, total.item(), positions)
-            return Overlaps(shared, tuple(said_by) if all_known else (), lambda: self._hits_at(known, positions, total))
         else:
             n = len(positions)
             word, place, sizes, totals = self._postings.hits_at(known, positions, self._rarity)

@@ -18,7 +18,6 @@ from edgeret.errors import BundleError, InputError
 from edgeret.types import SEGMENTS
 from edgeret_export.reference.encoders.base import LoadedTokenizer
 from edgeret_export.reference.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
-from edgeret_export.reference.kernel import LIBRARY, Kept, address
 from edgeret_export.reference.stopwatch import Stopwatch
 
 REBUILD = "build the bundle again"
@@ -47,7 +46,6 @@ class StaticEncoder:
         self._rows, self._scales = read_table(unpack(table, where), spec.dimension, where)
         if (tokens := self._tokenizer.size) != len(self._rows):
             raise BundleError(f"{where}: {len(self._rows)} token vectors for {tokens} tokens; {REBUILD}")
-        self._kept = Kept((self._rows, np.int8), (self._scales, np.float32))
 
     @property
     def tokenizer(self) -> LoadedTokenizer:
@@ -107,15 +105,10 @@ class StaticEncoder:
     def _read(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The vectors of tokens (tokens, dimension), and unit means of all and of their parts (1 + SEGMENTS,
         dimension), float32."""
-        dimension = self.spec.dimension
-        rows = np.empty((1 + SEGMENTS, dimension), np.float32)
-        if LIBRARY is not None and len(ids) and ids.item(ids.argmax()) < len(self._rows):
-            tokens, sizes = np.empty((len(ids), dimension), np.float32), (len(ids), dimension, SEGMENTS)
-            LIBRARY.edgeret_look_up(*self._kept.at, address(ids), *sizes, address(tokens), address(rows))
-        else:
-            tokens = self._vectors(ids)
-            rows[0] = self._mean(tokens)
-            rows[1:] = segment_means(tokens)
+        rows = np.empty((1 + SEGMENTS, self.spec.dimension), np.float32)
+        tokens = self._vectors(ids)
+        rows[0] = self._mean(tokens)
+        rows[1:] = segment_means(tokens)
         return tokens, rows
 
     def _vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:

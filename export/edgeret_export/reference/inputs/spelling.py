@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.types import SPELLING_BUCKETS
-from edgeret_export.reference.kernel import LIBRARY, address
 
 _FOUR, _THREE = np.dtype("<u4"), np.uint32(0xFFFFFF)
 _MULTIPLIER = np.uint32(0x9E3779B1)
@@ -25,11 +24,6 @@ def spelling(text: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
 
     Every piece of three and four bytes is hashed to a number, and adds 1 to it or takes 1 away.
     """
-    if LIBRARY is not None and text.isascii():
-        read, most = text.encode(), min(SPELLING_BUCKETS, 2 * len(text) + 4)
-        found, sizes = np.empty(most, np.intp), np.empty(most, np.float32)
-        count = LIBRARY.edgeret_spell(read, len(read), most, address(found), address(sizes))
-        return found[:count], sizes[:count]
     read = f" {' '.join(text.lower().split())} ".encode()
     # The four bytes from each place on, as one number, and the three.
     fours = np.ndarray((len(read) - 2,), _FOUR, read + b"\0", strides=(1,))

@@ -19,7 +19,6 @@ from edgeret.bundle.codec import get_array
 from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
 from edgeret.errors import BundleError
 from edgeret_export.reference.scoring.argument_shape import BEFORE, HEADS, LAYERS, LONGEST, RELATIONS, WIDTH, shapes
-from edgeret_export.reference.scoring.compiled_arguments import CompiledHead, compiled_head
 
 Rows = NDArray[Any]
 _NO = np.float32(-1e4)
@@ -68,10 +67,6 @@ class ArgumentHead:
             for name, one in self._stored.items()
         }
 
-    @cached_property
-    def _compiled(self) -> CompiledHead | None:
-        return compiled_head(self._stored)
-
     def _linear(self, name: str, rows: Rows) -> Rows:
         arrays = self.arrays
         found: Rows = rows @ arrays[f"{name}.weight"].T
@@ -111,22 +106,6 @@ class ArgumentHead:
         """The log-shares for one call, from its request's units: their `vectors` (units, dimension), and features of
         `units` (units, UNIT_FEATURES); `relations` (parameters, units, RELATIONS), `chunks` int64 (chunks, 3), each
         with kind, first unit and length less one, `option_features` (options, OPTION_FEATURES). Else float32."""
-        compiled = self._compiled
-        if compiled is None:
-            return self.plain_log_shares(vectors, units, relations, chunks, asked, option_features)
-        spans, options, absent = compiled.log_shares(vectors, units, relations, chunks, asked, option_features)
-        return LogShares(spans, [options[begin:end] for begin, end in asked.places], absent)
-
-    def plain_log_shares(
-        self,
-        vectors: Rows,
-        units: Rows,
-        relations: Rows,
-        chunks: NDArray[np.int64],
-        asked: Asked,
-        option_features: Rows,
-    ) -> LogShares:
-        """The same by numpy, for machines without the library, and for weights that are no bytes."""
         n, length = len(relations), len(vectors)
         features = np.concatenate((units, relations.max(0)), 1)
         u = self._norm("unit_norm", self._linear("word", vectors) + self._linear("unit", features))

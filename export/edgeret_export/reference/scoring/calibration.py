@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -21,7 +20,6 @@ from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_number
 from edgeret.records import dataclass
 from edgeret.types import Candidate
-from edgeret_export.reference.kernel import LIBRARY, address
 from edgeret_export.reference.scoring.log_shares import log_shares
 
 Map = Sequence[tuple[float, float]]
@@ -144,13 +142,6 @@ class Calibration:
         together, float32 (n - labels,): from the prior's scores of all (n,), -inf for those that cannot come next, and
         their popularity (n,), 0 for those that came later. With it the best score. The scores are used up."""
         p = self.parameters
-        if LIBRARY is not None:
-            found = np.empty(len(scores) - labels, np.float32)
-            best: float = LIBRARY.edgeret_unseen(
-                address(scores), len(scores), labels, address(popularity), p.unseen_bias, p.added_bias, _MOST_LOG,
-                address(found),
-            )  # fmt: skip
-            return found, best
         best, unseen = log_shares(scores), scores[labels:]
         unseen += np.where(popularity[labels:] == 0, np.float32(p.added_bias), np.float32(p.unseen_bias))
         return np.minimum(unseen, np.float32(_MOST_LOG), out=unseen), best
@@ -166,9 +157,6 @@ class Calibration:
         head and probabilities of the graph, both (labels,), each right up to a constant and both used up; `later`
         behind the first call. None for a graph that is not asked."""
         for_head, for_graph = self._later if later else (self._head_weight, self._graph_weight)
-        if graph is not None and LIBRARY is not None:
-            LIBRARY.edgeret_fuse(address(head), address(graph), len(head), for_head, for_graph)
-            return head
         head *= for_head
         if graph is not None:
             np.log(graph, out=graph)
@@ -206,14 +194,9 @@ class Calibration:
 
     def calibrate_logs(self, logs: NDArray[np.float32], points: Map, whole: float = 1.0) -> NDArray[np.float32]:
         """The same from the scores' logarithms (n,), in place. Raises as `calibrate` does."""
-        if LIBRARY is None:
-            logs -= logs[logs.argmax()]
-            np.exp(logs, out=logs)
-            return self.calibrate(logs, points, whole)
-        others = array("d", (0.0, 0.0))
-        top = LIBRARY.edgeret_exponentials(address(logs), len(logs), others.buffer_info()[0])
-        rest, runner_up = others
-        return self._mapped(logs, top, 1.0, rest, runner_up, points, whole)
+        logs -= logs[logs.argmax()]
+        np.exp(logs, out=logs)
+        return self.calibrate(logs, points, whole)
 
     @staticmethod
     def _mapped(

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.records import dataclass
-from edgeret_export.reference.scoring.compiled import LEAST, MOST_SHARE, Compiled
 from edgeret_export.reference.scoring.memory import Memory, Neighbours
 from edgeret_export.reference.scoring.mixture import normalise
-from edgeret_export.reference.scoring.offsets import LEAST_LOG
+from edgeret_export.reference.scoring.offsets import LEAST, LEAST_LOG
 
+MOST_SHARE = 0.999
+"""Of the probability that newcomers have together."""
 _LOWEST, _LEAST, _MOST, _HALF = (np.array(number, np.float32) for number in (LEAST_LOG, LEAST, MOST_SHARE, 0.5))
 # Arrays, since numpy takes these soonest.
 
@@ -30,8 +31,8 @@ class Query:
     neighbours, say which candidate a row's label is and what a step did, the number of candidates standing for none;
     `newcomers_at` are candidates, `others` (n,) is 1 for all that are none, and `ones` (n,) for all: a product with it
     is the soonest sum. `room` (5, n + 1) is written anew by every prediction; behind the candidates it holds what
-    belongs to none. `trust` in what was learned is 0 to 1, by how near a stored plan is. `compiled` does all of it in
-    one call; None without a library. It serves until something else is learned, and is out of date then, not wrong.
+    belongs to none. `trust` in what was learned is 0 to 1, by how near a stored plan is. It serves until something else
+    is learned, and is out of date then, not wrong.
     """
 
     neighbours: Neighbours
@@ -43,7 +44,6 @@ class Query:
     ones: NDArray[np.float32]
     room: NDArray[np.float32]
     trust: float
-    compiled: Compiled | None
 
     def experts(
         self, base: NDArray[np.float32], scores: NDArray[np.float32], history: Sequence[int], prior: float

@@ -7,10 +7,8 @@ is linear, the whole cascade collapses into one weighted sum of a few sparse row
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -24,9 +22,6 @@ from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.records import dataclass
-from edgeret_export.reference.kernel import LIBRARY
-from edgeret_export.reference.scoring.compiled import CompiledGraph, asked
-from edgeret_export.reference.scoring.compiled_query import MOST_DIMENSION, MOST_NEAREST, CompiledClusters
 from edgeret_export.reference.scoring.products import cosines
 
 GLOBAL = -1
@@ -89,13 +84,12 @@ class GraphPosition:
     """A query's place in the graph: the `clusters` it is read from, ascending (m,); every cluster's share of the
     answer, float32 (clusters + 1,), 0 for those not read and, in the last place, for GLOBAL; the cosine to the
     nearest centroid; and what those clusters predict without any context, float32 (labels,), which all steps back
-    off to. `addresses` are those of `shares` and `unconditional`."""
+    off to."""
 
     clusters: NDArray[np.intp]
     shares: NDArray[np.float32]
     similarity: float
     unconditional: NDArray[np.float32]
-    addresses: tuple[int, int]
 
 
 class _Context(NamedTuple):
@@ -121,7 +115,7 @@ class Graph:
         keys, starts = tables.keys, tables.starts.astype(np.intp)
         # Index arrays in numpy's own index type: a narrower one would be widened at every step.
         self._targets = tables.targets.astype(np.intp)
-        self._counts = tables.counts.copy()  # a file's are read-only, which compiled code does not take
+        self._counts = tables.counts
         self._row_clusters = keys[:, 0].astype(np.intp)
         self._clusters = np.repeat(self._row_clusters, np.diff(starts))
         self._stops = starts
@@ -139,23 +133,9 @@ class Graph:
         self._anywhere = np.full(len(self.labels), options.global_prior / len(self.labels), np.float32)
         np.add.at(self._anywhere, *self._counted(nothing))
         self._anywhere /= nothing.total + options.global_prior
-        self._compiled: CompiledGraph | None = None
-        self._near: CompiledClusters | None = None
-        if LIBRARY is not None:
-            nearest = min(options.nearest, len(self.centroids))
-            if nearest <= MOST_NEAREST and self.centroids.shape[1] <= MOST_DIMENSION:
-                begun = (self._row_clusters, self._stops, self._targets, self._counts, self._anywhere)
-                told = (nearest, options.cluster_prior, options.temperature)
-                self._near = CompiledClusters(LIBRARY, self.centroids, (nothing.row, nothing.row_stop), begun, told)
-            row_totals = np.add.reduceat(self._counts, self._stops[:-1])
-            arrays = (self._row_clusters, row_totals, self._stops, self._targets, self._counts, self._anywhere)
-            numbers = (options.cluster_prior, options.global_prior, options.cluster_share, options.repeat_factor)
-            self._compiled = CompiledGraph(LIBRARY, arrays, numbers)
 
     def locate(self, vector: NDArray[np.float32]) -> GraphPosition:
         """The clusters that a unit query vector (dimension,) is read from."""
-        if self._near is not None:
-            return GraphPosition(*self._near.locate(vector))
         options = self.options
         near = cosines(self.centroids, vector)
         m = min(options.nearest, len(near))
@@ -173,7 +153,7 @@ class Graph:
         place = self._place(self._nothing, clusters)
         np.add.at(pooled, self._targets[place], shares[self._clusters[place]] * self._counts[place])
         pooled /= pooled.sum()
-        return GraphPosition(clusters, shares, similarity, pooled, (shares.ctypes.data, pooled.ctypes.data))
+        return GraphPosition(clusters, shares, similarity, pooled)
 
     def distribution(
         self, position: GraphPosition, history: Sequence[int], normalise: bool = True
@@ -182,25 +162,12 @@ class Graph:
 
         Without `normalise` they are right up to a factor, which is all that fusion needs.
         """
-        if self._compiled is not None:
-            question = self._asked(history) if history else self._asked_first
-            result = self._compiled.walk(*position.addresses, question)
-        else:
-            result = self._walk(position, self._levels(history))
-            for label in {label for label in history if label >= 0}:
-                result[label] *= self.options.repeat_factor
+        result = self._walk(position, self._levels(history))
+        for label in {label for label in history if label >= 0}:
+            result[label] *= self.options.repeat_factor
         if normalise:
             result /= result.sum()
         return result
-
-    @cached_property
-    def _asked_first(self) -> array[int]:
-        return self._asked(())
-
-    def _asked(self, history: Sequence[int]) -> array[int]:
-        """What compiled code is asked after a history."""
-        rows = [(-1, -1, times) if c is None else (c.row, c.row_stop, times) for c, times in self._levels(history)]
-        return asked(rows, {label for label in history if label >= 0})
 
     def _levels(self, history: Sequence[int]) -> list[tuple[_Context | None, int]]:
         """The contexts of a history, the longest first, None for one that no demonstration had, each with how many

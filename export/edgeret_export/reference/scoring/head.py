@@ -24,9 +24,6 @@ from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.records import dataclass
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
-from edgeret_export.reference.kernel import LIBRARY
-from edgeret_export.reference.scoring.compiled import CompiledRows
-from edgeret_export.reference.scoring.compiled_query import CompiledLogits
 from edgeret_export.reference.scoring.prior import SAID
 
 _FLOOR = np.float32(-60.0)
@@ -90,18 +87,10 @@ class FactoredHead:
         described = np.full((len(segment_weights), 1), arrays.description_weight)
         self._mixture: NDArray[np.float32] = np.hstack((described, segment_weights)).astype(np.float32)
         self._starts: list[int] = arrays.starts.tolist()
-        self._compiled = (
-            None if LIBRARY is None else CompiledRows(LIBRARY, arrays.starts, arrays.followers, arrays.values)
-        )
         # What does not depend on the query is added up here, so that a step adds as few rows as can be.
         numbers = np.arange(max(len(count), len(segment_weights), 2))  # no call, and all that has no other row
         self._stages = np.minimum(numbers, len(segment_weights) - 1)
         self._by_calls = arrays.bias + count[np.minimum(numbers, len(count) - 1)]
-        self._of_query: CompiledLogits | None = None
-        if LIBRARY is not None:
-            prior_weight = 0.0 if arrays.prior_steps else arrays.prior_weight
-            mixed = (arrays.weights, self._by_calls, self._stages, self._mixture)
-            self._of_query = CompiledLogits(LIBRARY, *mixed, arrays.spelling, arrays.spelling_scales, prior_weight)
 
     @property
     def prior_steps(self) -> bool:
@@ -130,10 +119,7 @@ class FactoredHead:
         `<end>`, the last label, has no description. The query is nothing but the names of the tools `said`: whatever
         such words led to in demonstrations, they come first, unless the prior says so at every step.
         """
-        if self._of_query is not None:
-            logits = self._of_query.made(vector, static, cosines, spelt)
-        else:
-            logits = self._mixed(self.arrays.weights @ vector, static, cosines, spelt)
+        logits = self._mixed(self.arrays.weights @ vector, static, cosines, spelt)
         if not self.arrays.prior_steps:
             for label in said:
                 if label < logits.shape[1]:
@@ -183,8 +169,6 @@ class FactoredHead:
         rows = [tool for tool in set(history) if tool >= 0]
         if rows and history[-1] >= 0:
             rows.append(len(self.labels) + history[-1])
-        if rows and self._compiled is not None:
-            return self._compiled.add(begun, rows)
         logits: NDArray[np.float32] = begun.copy()
         for row in rows:
             entries = slice(self._starts[row], self._starts[row + 1])

@@ -1,13 +1,9 @@
-"""The links of an HNSW graph, as a bundle keeps them: read, checked, and turned into what hnswlib holds in memory. The
-vectors that they join are the index's. Knows nothing of search, tools or bundles.
-
-hnswlib believes every number that it is given: a link, a count or an entry point beyond the elements makes it read and
-write memory that is not its own. So all of them are checked here first (docs/FORMAT.md, section 6).
+"""The links of an HNSW graph, as a bundle keeps them: taken from hnswlib, read and checked (docs/FORMAT.md, section 6).
+The vectors that they join are the index's. Knows nothing of search, tools or bundles.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -24,9 +20,6 @@ M, EF_CONSTRUCTION = 16, 200
 MAX_LEVEL = 15
 """hnswlib draws a level as ⌊−ln(u) / ln(M)⌋, and its u has 62 random bits, so none is higher."""
 _PLACES, _UPPER_PLACES = 2 * M, M
-_COUNT_AND_PLACES, _UPPER_LIST = 1 + _PLACES, 1 + _UPPER_PLACES
-"""hnswlib's words of 32 bits: a count and its places."""
-_LABEL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,60 +100,6 @@ def links_of(state: Mapping[str, Any]) -> Links:
     targets = [found[:, 1:][np.arange(found.shape[1] - 1) < found[:, :1]] for found in (elements, *lists)]
     starts = np.concatenate(([0], np.cumsum(counts)))
     return Links(levels, int(state["enterpoint_node"]), starts, np.concatenate(targets).astype(np.intp))
-
-
-def state_of(links: Links, vectors: NDArray[np.float32]) -> dict[str, Any]:
-    """What hnswlib 0.8 takes by `__setstate__` for links that were checked, over rows float32 (elements, dimension)."""
-    rows, dimension = vectors.shape
-    words = _COUNT_AND_PLACES + dimension + _LABEL
-    counts, n_links = np.diff(links.starts), links.starts[rows]
-    elements = np.empty((rows, words), "<u4")
-    _fill(elements[:, :_COUNT_AND_PLACES], counts[:rows], links.targets[:n_links])
-    elements[:, _COUNT_AND_PLACES : _COUNT_AND_PLACES + dimension] = np.ascontiguousarray(vectors, "<f4").view("<u4")
-    elements[:, -_LABEL], elements[:, -1] = np.arange(rows), 0
-    by_level = np.empty((len(counts) - rows, _UPPER_LIST), "<u4")
-    _fill(by_level, counts[rows:], links.targets[n_links:])
-    # hnswlib has the lists of one element behind each other, ours are those of one level.
-    owner = np.concatenate([np.flatnonzero(links.levels >= level) for level in range(1, int(links.levels.max()) + 2)])
-    return {
-        "ser_version": 1,
-        "space": "ip",
-        "dim": dimension,
-        "index_inited": True,
-        "ep_added": True,
-        "normalize": False,
-        "num_threads": 1,
-        "seed": 0,
-        "offset_level0": 0,
-        "max_elements": rows,
-        "cur_element_count": rows,
-        "size_data_per_element": 4 * words,
-        "label_offset": 4 * (words - _LABEL),
-        "offset_data": 4 * _COUNT_AND_PLACES,
-        "max_level": int(links.levels.max()),
-        "enterpoint_node": links.entry,
-        "max_M": _UPPER_PLACES,
-        "max_M0": _PLACES,
-        "M": M,
-        "mult": 1 / math.log(M),
-        "ef_construction": EF_CONSTRUCTION,
-        "ef": EF_CONSTRUCTION,
-        "has_deletions": False,
-        "size_links_per_element": 4 * _UPPER_LIST,
-        "allow_replace_deleted": False,
-        "label_lookup_external": np.arange(rows, dtype=np.uint64),
-        "label_lookup_internal": np.arange(rows, dtype=np.uint32),
-        "element_levels": links.levels.astype(np.int32),
-        "data_level0": elements.reshape(-1).view(np.int8),
-        "link_lists": by_level[np.argsort(owner, kind="stable")].reshape(-1).view(np.int8),
-    }
-
-
-def _fill(lists: NDArray[np.uint32], counts: NDArray[np.integer], targets: NDArray[np.integer]) -> None:
-    """Writes counts, and behind each its links; places that are not used are 0."""
-    lists[:] = 0
-    lists[:, 0] = counts
-    lists[:, 1:][np.arange(lists.shape[1] - 1) < counts[:, None]] = targets
 
 
 def _refuse(where: str, fault: str) -> NoReturn:

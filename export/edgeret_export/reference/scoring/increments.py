@@ -7,15 +7,12 @@ probable, for the first time: thousands of tools that nobody uses cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import CDLL
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.records import dataclass
-from edgeret_export.reference.kernel import LIBRARY
-from edgeret_export.reference.scoring.compiled import HISTORY, LEAST, MAX_SCORE, Lessons, teach
-from edgeret_export.reference.scoring.offsets import LEAST_REST, Offsets, joined
+from edgeret_export.reference.scoring.offsets import LEAST, Offsets, joined
 from edgeret_export.reference.scoring.products import product
 
 RATE = np.float32(3.0)
@@ -34,7 +31,10 @@ MAX_ROWS = 512
 """Labels with a row. Rows of the history are as many squared: 2 MB at this bound."""
 MAX_PROBABLE_ROWS = 320
 """From here on, only labels that are called get one."""
-_NUMBERS = (RATE, BIAS_RATE, HISTORY, LEAST_RESIDUAL, MAX_NORM, MAX_SCORE, DISCOUNT, LEAST_REST, LEAST)
+HISTORY = np.float32(0.5)
+"""What a row of the history counts for, in what it adds and in how it moves."""
+MAX_SCORE = 20.0
+"""What is learned moves a log-probability by at most this."""
 _HALVES = np.full(2 * MAX_ROWS, HISTORY)
 _HIGHEST, _LOWEST = np.array(MAX_SCORE, np.float32), np.array(-MAX_SCORE, np.float32)  # numpy takes arrays soonest
 _LARGEST, _DISCOUNT, _ONE, _LEAST = (np.array(number, np.float32) for number in (MAX_NORM, DISCOUNT, 1.0, LEAST))
@@ -178,9 +178,6 @@ class Increments:
         """One step along the gradient of all steps of some lessons; the labels of their targets have rows, if there is
         room. `query_scores` (lessons, rows) are those of their queries, `labels` is how many there are in all, and
         `seen` what the increments make of the lessons, if that is known."""
-        if LIBRARY is not None:
-            self._learn_compiled(LIBRARY, lessons, query_scores, labels)
-            return
         seen = self.seen(lessons, query_scores) if seen is None else seen
         residuals = self._residuals(seen, labels)
         active = np.maximum(residuals.max(axis=0), -residuals.min(axis=0)) > LEAST_RESIDUAL
@@ -195,20 +192,6 @@ class Increments:
             self._move_history(active, seen.touched, product(seen.shares.T, off.T))
         self.squares *= _DISCOUNT
         np.maximum(self.squares, _ONE, out=self.squares)
-
-    def _learn_compiled(
-        self, library: CDLL, lessons: Sequence[Lesson], query_scores: NDArray[np.float32], labels: int
-    ) -> None:
-        told = Lessons(
-            lengths=[len(lesson.targets) for lesson in lessons],
-            targets=[target for lesson in lessons for target in lesson.targets],
-            kept=joined([lesson.offsets for lesson in lessons]),
-            vectors=lessons[0].vector if len(lessons) == 1 else np.array([lesson.vector for lesson in lessons]),
-            weights=[lesson.weight for lesson in lessons],
-            query_scores=query_scores,
-        )
-        arrays = (self.weights, self.bias, self.squares, self.history)
-        teach(library, self.rows, arrays, self.row_at, COUNTS, _NUMBERS, labels, told)
 
     def _residuals(self, seen: Seen, labels: int) -> NDArray[np.float32]:
         """Probabilities less 1 for what was right, times the lesson's weight: (steps, rows)."""

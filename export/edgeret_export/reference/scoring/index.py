@@ -16,15 +16,13 @@ from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
 from edgeret.bundle.index_form import CROSSOVER, StoredAs
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
-from edgeret.errors import BundleError, MissingExtraError
+from edgeret.errors import BundleError
 from edgeret.fields import get_strings
-from edgeret.quoting import said
 from edgeret.types import IndexKind
-from edgeret_export.reference.kernel import LIBRARY
 from edgeret_export.reference.scoring import hnsw_file
-from edgeret_export.reference.scoring.compiled_many import CompiledLinks
 from edgeret_export.reference.scoring.examples import Examples
 from edgeret_export.reference.scoring.hnsw_file import EF_CONSTRUCTION, M
+from edgeret_export.reference.scoring.hnsw_walk import Walk
 from edgeret_export.reference.scoring.products import cosines
 
 EF = 64
@@ -107,24 +105,6 @@ class Index:
         return found if len(found) >= k else None
 
 
-class HnswlibGraph:
-    """A graph that hnswlib searches, where no compiled library does."""
-
-    def __init__(self, graph: Any) -> None:
-        """`graph` is an hnswlib index."""
-        graph.set_ef(EF)
-        self._graph = graph
-
-    def nearest(self, vector: NDArray[np.float32]) -> NDArray[np.intp]:
-        """As `Neighbours.nearest`; none where fewer than EF can be reached, for instance because many vectors are
-        equal."""
-        try:
-            labels, _ = self._graph.knn_query(vector, k=min(EF, self._graph.element_count), num_threads=1)
-        except RuntimeError:
-            return np.empty(0, np.intp)
-        return np.asarray(labels[0], np.intp)
-
-
 def pack_index(
     names: Sequence[str],
     vectors: NDArray[np.float32],
@@ -155,24 +135,25 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return found
 
 
-def build_hnsw(vectors: NDArray[np.float32], seed: int, fingerprint: str = "") -> bytes:
-    """The file of an HNSW graph over unit rows (inner product), float32 (tools, dimension), tied to the encoder that
-    made them. One thread and a fixed seed give the same bytes twice."""
+def hnswlib_graph(vectors: NDArray[np.float32], seed: int) -> Any:
+    """hnswlib's index of unit rows (inner product), float32 (tools, dimension), made by one thread."""
     import hnswlib
 
     graph = hnswlib.Index(space="ip", dim=vectors.shape[1])
     graph.init_index(max_elements=len(vectors), M=M, ef_construction=EF_CONSTRUCTION, random_seed=seed)
     graph.add_items(vectors, np.arange(len(vectors)), num_threads=1)
-    return hnsw_file.pack_links(hnsw_file.links_of(graph.__getstate__()[0]), fingerprint)
+    return graph
 
 
-def hnsw_available() -> bool:
-    """Whether a graph can be searched: by the compiled library, or by hnswlib."""
-    return LIBRARY is not None or hnswlib_available()
+def build_hnsw(vectors: NDArray[np.float32], seed: int, fingerprint: str = "") -> bytes:
+    """The file of an HNSW graph over unit rows (inner product), float32 (tools, dimension), tied to the encoder that
+    made them. One thread and a fixed seed give the same bytes twice."""
+    state = hnswlib_graph(vectors, seed).__getstate__()[0]
+    return hnsw_file.pack_links(hnsw_file.links_of(state), fingerprint)
 
 
 def hnswlib_available() -> bool:
-    """Whether hnswlib is installed (extra `hnsw`), which alone builds graphs, on a machine whose words are those that
+    """Whether hnswlib is installed (extra `hnsw`), which builds graphs, on a machine whose words are those that
     graphs are made of here: 64-bit and little-endian."""
     return importlib.util.find_spec("hnswlib") is not None and sys.maxsize > 2**32 and sys.byteorder == "little"
 
@@ -180,10 +161,10 @@ def hnswlib_available() -> bool:
 def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
     """The bundle's index. Exact search is complete; an HNSW graph is faster among many tools.
 
-    `kind` "auto" uses the bundle's graph from CROSSOVER tools on where one can be searched: below, exact search is
-    faster too, and nothing is read. "exact" never gives the graph to any parser, "hnsw" insists on it.
+    `kind` "auto" uses the bundle's graph from CROSSOVER tools on: below, exact search is faster too, and nothing is
+    read. "exact" never gives the graph to any parser, "hnsw" insists on it.
     Raises BundleError if the index was made by another encoder, does not hang together, or lacks the graph that "hnsw"
-    wants, and MissingExtraError if "hnsw" is wanted with neither the compiled library nor hnswlib.
+    wants.
     """
     where = f"{bundle.path} ({roles.INDEX})"
     value = bundle.map(roles.INDEX)
@@ -194,15 +175,13 @@ def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
         raise BundleError(f"{where}: no tools in it, or one of them twice; build the bundle again")
     examples = _read_examples(value, len(names), vectors.shape[1], where)
     has_graph = bundle.manifest.file(roles.HNSW) is not None
-    if kind == "exact" or (kind == "auto" and not (has_graph and len(names) >= CROSSOVER and hnsw_available())):
+    if kind == "exact" or (kind == "auto" and not (has_graph and len(names) >= CROSSOVER)):
         return Index(names, vectors, None, examples)
     if not has_graph:
         raise BundleError(
             f"{bundle.path}: no HNSW graph in it; choose another index (--index), or build the bundle again with "
             f"hnsw_from = {len(names)} at most"
         )
-    if not hnsw_available():
-        raise MissingExtraError("hnsw", "index 'hnsw'")
     where = f"{bundle.path} ({roles.HNSW})"
     graph = open_hnsw(bundle.read(roles.HNSW), vectors, where, bundle.fingerprint())
     return Index(names, vectors, graph, examples)
@@ -240,23 +219,12 @@ def _read_examples(value: Mapping[str, Any], tools: int, dimension: int, where: 
 def open_hnsw(
     data: bytes, vectors: NDArray[np.float32], where: str = roles.HNSW, fingerprint: str | None = None
 ) -> Neighbours:
-    """A graph from a graph file over `vectors`. Where there is no compiled library, hnswlib searches it, and never sees
-    the file: its memory is filled with the links that were checked, and with the rows as they are in bytes.
+    """A graph from a graph file over `vectors`.
 
     Raises BundleError if the file is not one of links among these rows, or belongs to the vectors of another encoder
-    than the one with this `fingerprint`, or if there is no room.
+    than the one with this `fingerprint`.
     """
     value = unpack(data, where)
     if fingerprint is not None:
         check_owner(value, fingerprint, where)
-    links = hnsw_file.read_links(value, len(vectors), where)
-    if LIBRARY is not None:
-        return CompiledLinks(LIBRARY, links, vectors, EF)
-    import hnswlib
-
-    graph = hnswlib.Index.__new__(hnswlib.Index)
-    try:
-        graph.__setstate__((hnsw_file.state_of(links, from_bytes(*to_bytes(vectors))),))
-    except (MemoryError, RuntimeError) as error:
-        raise BundleError(f"{where}: no room for hnswlib's copy ({said(error)}); load with index 'exact'") from None
-    return HnswlibGraph(graph)
+    return Walk(hnsw_file.read_links(value, len(vectors), where), vectors, EF)

@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret_export.reference.kernel import LIBRARY
-from edgeret_export.reference.scoring.compiled import Compiled, Given, keep_compiled
 from edgeret_export.reference.scoring.experts import Query, Steps
-from edgeret_export.reference.scoring.increments import COUNTS, Increments, Lesson, Seen
+from edgeret_export.reference.scoring.increments import Increments, Lesson, Seen
 from edgeret_export.reference.scoring.memory import END, MAX_WEIGHT, Memory, Neighbours
 from edgeret_export.reference.scoring.mixture import Guard, Mixture, normalise
 from edgeret_export.reference.scoring.offsets import keep
@@ -144,21 +142,18 @@ class Learner:
                 f"{len(positions)}; map the names again after one was added, and after forgetting all"
             )
         vector = _stored(vector)
-        near, scores, given = self._near(vector)
+        near, scores = self._near(vector)
         at = np.where(positions < 0, candidates, positions)
         row_labels = self.increments.labels[: self.increments.rows]
         row_of, voted = self.increments.row_of, near.bag_rows
         new = positions[np.array([label for label in self._newcomers if label in row_of or label in voted], np.intp)]
         new = new[new >= 0]
         votes_at, rows_at, trust = at[near.labels][near.targets], at[row_labels], self._trust(near)
-        compiled = None
-        if given is not None:
-            compiled = Compiled(given, rows_at, votes_at, new, candidates, trust, self._prior)
         ones = np.ones(candidates, np.float32)
         others = ones.copy()
         others[new] = 0
         room = np.zeros((5, candidates + 1), np.float32)
-        return Query(near, scores, rows_at, votes_at, new, others, ones, room, trust, compiled)
+        return Query(near, scores, rows_at, votes_at, new, others, ones, room, trust)
 
     def _trust(self, near: Neighbours) -> float:
         """How far what was learned is trusted beside the base, 0 to 1."""
@@ -173,8 +168,7 @@ class Learner:
         latest, key = self._latest, vector.tobytes()
         if latest is None or latest[0] != key:
             near, scores = self.memory.near(vector), self.increments.query_scores(vector)
-            given = None if LIBRARY is None else Given(LIBRARY, near, scores, self.increments.history)
-            latest = self._latest = (key, _Found(near, scores, given))
+            latest = self._latest = (key, _Found(near, scores))
         return latest[1]
 
     def predict(self, base: NDArray[np.float32], query: Query, history: Sequence[int]) -> NDArray[np.float32]:
@@ -182,11 +176,6 @@ class Learner:
         calls made; both are right up to a constant. While the guard mutes what was learned, they are the base's."""
         if self.guard.muted:
             return base.copy()
-        compiled = query.compiled
-        # Whoever keeps a query while something is learned may ask for rows that its library does not know.
-        if compiled is not None and compiled.history is self.increments.history:
-            weights = self.mixture.trusted(query.trust).tolist()
-            return compiled.step(base, self.increments.features(history), history, weights)
         experts, given = query.experts(base, self.increments.scores(query.scores, history), history, self._prior)
         return query.with_newcomers(self.mixture.combine(experts, query.trust), given)
 
@@ -214,9 +203,7 @@ class Learner:
         """What `learn` keeps of a plan, learned or not. Raises as it does."""
         self._check(vector, calls, base_log_p, positions)
         targets = [*calls, END]
-        if LIBRARY is None:
-            return Lesson(_stored(vector), targets, keep(base_log_p, positions, targets))
-        return Lesson(_stored(vector), targets, keep_compiled(LIBRARY, base_log_p, positions, targets))
+        return Lesson(_stored(vector), targets, keep(base_log_p, positions, targets))
 
     def learn_lesson(self, lesson: Lesson) -> int:
         """Learns a plan from what is kept of it and returns its id.
@@ -235,13 +222,10 @@ class Learner:
             self._teach(lesson, found.scores, seen)
         return plan_id
 
-    def _judge(self, lesson: Lesson, found: _Found) -> Seen | None:
+    def _judge(self, lesson: Lesson, found: _Found) -> Seen:
         """Scores the plan with what was learned before it, and what that says of its query, against the base, and moves
-        the mixture's weights. What the increments made of it, where numpy did it."""
-        near, scores, given = found
-        if given is not None:
-            self._judge_compiled(given, lesson)
-            return None
+        the mixture's weights. What the increments made of it."""
+        near, scores = found
         seen = self.increments.seen([lesson], scores)
         new = [label for label in self._newcomers if label in self.increments.row_of or label in near.bag_rows]
         base = lesson.offsets.dense(len(self.names))
@@ -263,18 +247,6 @@ class Learner:
         gains = (mixed - base)[np.arange(len(base)), lesson.targets]
         self.guard.judge(gains.sum().item())
         return seen
-
-    def _judge_compiled(self, given: Given, lesson: Lesson) -> None:
-        increments, near, trust = self.increments, given.near, self._trust(given.near)
-        new = [label for label in self._newcomers if label in increments.row_of or label in near.bag_rows]
-        places = (increments.labels[: increments.rows], near.labels[near.targets], np.array(new, np.int64))
-        compiled = Compiled(given, *places, len(self.names), trust, self._prior)
-        weights = self.mixture.trusted(trust).tolist()
-        found = compiled.judge(increments.row_at, COUNTS, lesson.targets, lesson.offsets, weights).tolist()
-        # A newcomer says nothing about the mixture, in which it has no part.
-        known = [row[:3] for row, target in zip(found, lesson.targets, strict=True) if target not in self._newcomers]
-        self.mixture.move(known, trust)
-        self.guard.judge(sum(row[3] for row in found))
 
     def _teach(self, lesson: Lesson, scores: NDArray[np.float32], seen: Seen | None) -> None:
         """Moves the increments by a plan, and by some of those that are stored. `scores` are those of its query, and
@@ -316,7 +288,6 @@ class Learner:
     def copy(self) -> Learner:
         """Another learner that has learned the same."""
         other = self.empty_copy()
-        self._latest = None  # it holds addresses, which mean nothing in a copy
         other.take_over(copy.deepcopy(self))
         return other
 
@@ -377,12 +348,10 @@ class Learner:
 
 
 class _Found(NamedTuple):
-    """What is looked up of a query: its neighbours, the increments' scores (rows,), and what the library reads of both,
-    None without one."""
+    """What is looked up of a query: its neighbours, and the increments' scores (rows,)."""
 
     near: Neighbours
     scores: NDArray[np.float32]
-    given: Given | None
 
 
 def _stored(vector: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -7,14 +7,10 @@ from math import inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret_export.reference.kernel import LIBRARY, address
-
 
 def log_shares(scores: NDArray[np.float32]) -> float:
     """Log-scores (n,), contiguous, become log-probabilities, in place; where all are -inf they stay so. The largest as
     it was."""
-    if LIBRARY is not None:
-        return float(LIBRARY.edgeret_log_shares(address(scores), len(scores)))
     best = scores.item(scores.argmax())
     if best > -inf:
         scores -= np.float32(log(np.add.reduce(np.exp(scores - best)).item()) + best)

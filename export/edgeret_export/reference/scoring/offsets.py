@@ -15,6 +15,8 @@ LEAST_LOG = np.float32(-30.0)
 """What less probable candidates are taken to be, so that a weight times a logarithm stays finite."""
 LEAST_REST = 1e-4
 """What all labels that were not kept have together, at least."""
+LEAST = 1e-30
+"""Keeps a logarithm and a quotient finite."""
 _LEAST_REST, _LEAST_LOG = np.array(LEAST_REST, np.float32), np.array(LEAST_LOG)  # numpy takes arrays soonest
 
 

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 
 from edgeret.fields import get_number
 from edgeret.records import dataclass
-from edgeret_export.reference.kernel import LIBRARY
-from edgeret_export.reference.scoring.compiled_query import CompiledTools
 from edgeret_export.reference.scoring.examples import Examples
-from edgeret_export.reference.scoring.flow import NO_FLOW, Flow, Pairs
+from edgeret_export.reference.scoring.flow import Flow, Pairs
 from edgeret_export.reference.scoring.nothing import NothingWeights, Put
 from edgeret_export.reference.scoring.passages import Passages
-from edgeret_export.reference.scoring.products import Columns, product
+from edgeret_export.reference.scoring.products import product
 from edgeret_export.reference.scoring.wishes import Wishes
 
 CALLED = 20.0
@@ -317,23 +315,18 @@ class Evidence:
 class Prior:
     """A set of tools, arranged for requests. Immutable and thread-safe."""
 
-    def __init__(
-        self, vectors: NDArray[np.float32], end: int, flow: Flow, weights: PriorWeights, *, stays: bool = False
-    ) -> None:
-        """`vectors` are the tools' unit rows (n, dimension) with a row of zeros for `<end>` at the position `end`. The
-        set `stays` where many requests are read among it, so that arranging it pays."""
+    def __init__(self, vectors: NDArray[np.float32], end: int, flow: Flow, weights: PriorWeights) -> None:
+        """`vectors` are the tools' unit rows (n, dimension) with a row of zeros for `<end>` at the position `end`."""
         self.weights, self.end, self.n = weights, end, len(vectors)
         self.vectors = vectors
         self.examples: Examples | None = None  # set by whoever arranges tools that show some
         self.named = Pairs(flow.taker[flow.named], flow.giver[flow.named], self.n, True)
         self.keyed = Pairs(flow.taker[~flow.named], flow.giver[~flow.named], self.n, False)
         self._related: dict[int, NDArray[np.float32]] = {}
-        arranged = stays and LIBRARY is not None and Columns.LEAST <= self.n <= Columns.MOST
-        self._columns = Columns(LIBRARY, vectors) if arranged and LIBRARY is not None else None
 
     def cosines(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Cosines of unit rows (m, dimension), contiguous, to all tools, float32 (m, n)."""
-        return product(rows, self.vectors) if self._columns is None else self._columns.product(rows)
+        return product(rows, self.vectors)
 
     @cached_property
     def _centred(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -343,32 +336,13 @@ class Prior:
         squares = np.einsum("ij,ij->i", vectors, vectors) - 2 * vectors @ centre + centre @ centre
         return centre, np.sqrt(np.maximum(squares, 1e-9))
 
-    def over(self, vectors: NDArray[np.float32], end: int) -> Prior:
-        """The same weights over other tools, among which there is no flow: as made anew, but sooner, since this one has
-        none either."""
-        other = Prior(vectors, end, NO_FLOW, self.weights)
-        vars(other)["compiled"] = None if self.compiled is None else self.compiled.over(other.n, end)
-        return other
-
     def weighing(self, weights: PriorWeights) -> Prior:
         """The same tools under other weights, without arranging anything again."""
         other = copy.copy(self)
         other.weights = weights
         vars(other)["_related"] = {}
-        vars(other).pop("compiled", None)
         vars(other).pop("owed", None)
         return other
-
-    @cached_property
-    def compiled(self) -> CompiledTools | None:
-        """What reads requests among these tools in one call; None where numpy does."""
-        if LIBRARY is None:
-            return None
-        w, tenths = self.weights.tool, COSINE.item()
-        weights = (w.name, w.parameters, w.coverage, w.text, w.window * tenths, w.clause * tenths)
-        before = (w.third * tenths, w.next_clause * tenths, w.later * tenths)
-        flows = [(p.taker, p.giver, p.shares, gives) for p, gives in ((self.named, w.gives), (self.keyed, w.key_gives))]
-        return CompiledTools(LIBRARY, self.n, self.end, (*weights, *before), self.owed, flows)
 
     @cached_property
     def owed(self) -> NDArray[np.float32] | None:

@@ -40,13 +40,9 @@ class Reading:
         self._count, self._shared, self._asked = evidence.words, e, evidence.wishes
         self._put = evidence.put
         self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
-        if prior.compiled is not None:
-            found = prior.compiled.static(products, rows, n_windows, np.ascontiguousarray(e.shared))
-            self._window, self._clause, self.static, self._begun = found
-        else:
-            self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
-            self.static = static_scores(prior, e, self._window, self._clause, self._gives)
-            self._begun = scores_before_any_call(prior, self.cosines[1:], self.static, self._clauses[0], self._window)
+        self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
+        self.static = static_scores(prior, e, self._window, self._clause, self._gives)
+        self._begun = scores_before_any_call(prior, self.cosines[1:], self.static, self._clauses[0], self._window)
         self._opposed, self._values = evidence.opposed, evidence.values
         if self._opposed is not None:
             self._add(self._turned(self._opposed))
