@@ -1,5 +1,5 @@
 # `edgeret serve` out of this checkout: docker build -t edgeret .   (docs/howto/languages.md; tests/image_run.py runs it)
-# The first stage compiles the kernel, the second has no compiler. ONNX Runtime is left out: int8 bundles need none.
+# The first stage compiles the core, the second has no compiler. ONNX Runtime is left out: int8 bundles need none.
 FROM debian:bookworm-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev python3-venv
 COPY . /src

@@ -1,1 +1,1 @@
-"""Texts to vectors in numpy and by the reference's own kernel, for builds and tests. Knows nothing of tools."""
+"""Texts to vectors in numpy and by the library, for builds and tests. Knows nothing of tools."""
