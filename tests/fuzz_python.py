@@ -157,12 +157,14 @@ TARGETS: Mapping[str, Target] = {
 }
 _SIGNED = (
     b"edgeret-signature 1\nbundle " + b"ab" * 32 + b"\nkey " + b"cd" * 32 + b"\nsigned 2026-01-01T00:00:00Z\n"
-    b"expires 2027-01-31T23:59:59Z\nsignature " + b"A" * 86 + b"==\n",
+    b"expires 2027-01-31T23:59:59Z\nsignature " + b"ef" * 64 + b"\n",
 )
 _KEYS = (
     b"-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n"
     b"-----END PUBLIC KEY-----\n",
-    b"revoked " + b"ab" * 32 + b"\nneeds 1\n",
+    b"# whom we trust\nnot-after 2027-01-31T23:59:59Z\n-----BEGIN PUBLIC KEY-----\n"
+    b"MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n"
+    b"revoked-key " + b"ab" * 32 + b"\nrevoked-bundle " + b"cd" * 32 + b"\nthreshold 1\n",
 )
 
 

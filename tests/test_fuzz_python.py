@@ -16,3 +16,9 @@ def test_nothing_but_a_refusal_in_one_line(name: str) -> None:
     assert seeds
     for data in [*seeds, *(changed(seeds, draw) for _ in range(CHANGED))]:
         try_one(name, data)
+
+
+@pytest.mark.parametrize("name", ["signatures", "keys"])
+def test_texts_to_begin_with_are_taken(name: str) -> None:
+    for data in TARGETS[name].seeds():
+        assert TARGETS[name].read(data)
