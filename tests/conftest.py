@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from core_build import core, core_library, failing_core  # noqa: F401  (fixtures)
-from shared import once
+from shared import once, place
 
 from edgeret.bundle.writer import writing
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
@@ -182,6 +183,32 @@ def build_tiny(
     return target
 
 
+def tiny_bundle(
+    target: Path,
+    seed: int = 0,
+    recipe: Recipe | None = None,
+    tools: Sequence[Tool] = TOOLS,
+    demonstrations: Sequence[Demonstration] | None = None,
+    few: int = FEW_PLANS,
+    max_tokens: int = 64,
+) -> Path:
+    """A copy of what `build_tiny` writes of the same, which a run builds once: for tests that are not about building,
+    whose arithmetic is what it always is."""
+    shown = make_demonstrations() if demonstrations is None else demonstrations
+    recipe = recipe or Recipe(precision="fp32", profile="full")
+    asked = repr((seed, recipe, [tool.to_dict() for tool in tools], list(shown), few, max_tokens))
+    named = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+    def make(folder: Path) -> None:
+        build_tiny(folder, seed, recipe, tools, demonstrations=shown, few=few, max_tokens=max_tokens)
+
+    return Path(shutil.copytree(once(f"tiny-{named}", make), target))
+
+
+def pytest_configure() -> None:
+    place()  # before other processes of the run begin
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that install or use real weights come first, then those with most tests: a long one that is begun last
@@ -201,32 +228,34 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def tiny_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny bundle, shared: not to be changed."""
-    return build_tiny(tmp_path_factory.mktemp("tiny") / "bundle")
+    return tiny_bundle(tmp_path_factory.mktemp("tiny") / "bundle")
 
 
 @pytest.fixture(scope="session")
 def tiny_many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny bundle whose head was fitted as one of many demonstrations, shared: not to be changed."""
-    return build_tiny(tmp_path_factory.mktemp("tiny-many") / "bundle", few=0)
+    return tiny_bundle(tmp_path_factory.mktemp("tiny-many") / "bundle", few=0)
 
 
 @pytest.fixture(scope="session")
 def tiny_cascade(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny bundle whose table of token vectors decides first, shared: not to be changed."""
     recipe = Recipe(precision="fp32", profile="default")
-    return build_tiny(tmp_path_factory.mktemp("tiny-cascade") / "bundle", recipe=recipe, few=0)
+    return tiny_bundle(tmp_path_factory.mktemp("tiny-cascade") / "bundle", recipe=recipe, few=0)
 
 
 @pytest.fixture(scope="session")
 def tiny_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny bundle with a table of token vectors in its encoder's place, shared: not to be changed."""
-    return build_tiny(tmp_path_factory.mktemp("tiny-table") / "bundle", recipe=Recipe(precision="fp32", profile="tiny"))
+    return tiny_bundle(
+        tmp_path_factory.mktemp("tiny-table") / "bundle", recipe=Recipe(precision="fp32", profile="tiny")
+    )
 
 
 @pytest.fixture(scope="session")
 def tiny_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny bundle from tools alone, shared: not to be changed."""
-    return build_tiny(tmp_path_factory.mktemp("tiny-tools") / "bundle", demonstrations=())
+    return tiny_bundle(tmp_path_factory.mktemp("tiny-tools") / "bundle", demonstrations=())
 
 
 @pytest.fixture
@@ -236,7 +265,7 @@ def tiny(tiny_original: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real() -> Path:
     """A bundle with real weights (int8) from a third of the desktop example's demonstrations."""
     tools = read_tools(EXAMPLE / "tools.jsonl")
     demonstrations = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [t.name for t in tools])[::3]
@@ -248,4 +277,4 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
             patch.setattr(argument_fit, "MOST_PLANS", 60)
             build_bundle(tools, demonstrations, folder / "bundle", find_card(DEFAULT_ENCODER), Recipe())
 
-    return once(tmp_path_factory, "real", make) / "bundle"
+    return once("real", make) / "bundle"

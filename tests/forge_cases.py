@@ -64,15 +64,15 @@ def scratch(prefix: str) -> Iterator[Path]:
 
 def make_bases(folder: Path) -> None:
     """Writes the good bundles."""
-    from conftest import TOOLS, build_tiny  # with the build host's libraries, which no worker needs
+    from conftest import TOOLS, tiny_bundle  # with the build host's libraries, which no worker needs
 
     from edgeret.types import Tool
     from edgeret_export.recipe import Recipe
 
     words = [f"{verb} the {thing}" for verb in ("read", "write", "open", "close") for thing in ("mail", "note", "file")]
     more = [Tool(f"tool_{i}", f"{words[i % len(words)]} {i}") for i in range(74)]
-    build_tiny(folder / "tiny")
-    build_tiny(folder / "hnsw", recipe=Recipe(precision="fp32", hnsw_from=2), tools=[*TOOLS, *more])
+    tiny_bundle(folder / "tiny")
+    tiny_bundle(folder / "hnsw", recipe=Recipe(precision="fp32", hnsw_from=2), tools=[*TOOLS, *more])
     forgery = Forger(folder / "tiny").forgery()
     forgery.add("planner.gguf", "planner", language_model().pack())
     parameters = {"weight": 1.0, "scale": 1.0, "ask_below": 1.0}

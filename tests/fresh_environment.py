@@ -27,14 +27,14 @@ def make_wheel(source: Path, folder: Path) -> Path:
     return wheel
 
 
-def wheel_of(factory: pytest.TempPathFactory, name: str) -> Path:
+def wheel_of(name: str) -> Path:
     """The wheel of a distribution, made once a run: the compiler takes longer than most tests."""
 
     def make(folder: Path) -> None:
         folder.mkdir()
         make_wheel(FOLDERS[name], folder)
 
-    (wheel,) = once(factory, f"wheel-of-{name}", make).glob("*.whl")
+    (wheel,) = once(f"wheel-of-{name}", make).glob("*.whl")
     return wheel
 
 
@@ -46,7 +46,7 @@ def make_environment(
     folder, requirements = factory.mktemp(name), []
     for one in wanted:
         distribution = one.partition("[")[0]
-        given = wheel if wheel is not None and distribution == "edgeret" else wheel_of(factory, distribution)
+        given = wheel if wheel is not None and distribution == "edgeret" else wheel_of(distribution)
         requirements.append(f"{given}{one.removeprefix(distribution)}")
     scripts = bare(folder)
     install(scripts, *requirements)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-import pytest
 from shared import once
 
 LAYERS = 4
@@ -16,13 +15,13 @@ _WIDTH = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _TEXT, _LIST = 8, 9
 
 
-def few_layers(factory: pytest.TempPathFactory) -> Path:
+def few_layers() -> Path:
     """The file, made once a run."""
     from edgeret_export.sources.cards import find_card
     from edgeret_export.sources.fetch import fetch
 
     whole = next(fetch(find_card("smollm2-135m-instruct")).glob("*.gguf"))
-    return once(factory, "planner-of-few-layers.gguf", lambda path: path.write_bytes(_cut(whole.read_bytes(), LAYERS)))
+    return once("planner-of-few-layers.gguf", lambda path: path.write_bytes(_cut(whole.read_bytes(), LAYERS)))
 
 
 def _cut(data: bytes, layers: int) -> bytes:

@@ -43,7 +43,7 @@ print(sorted({"huggingface_hub", "httpx"} & set(sys.modules)))
 def made(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """The wheel of each distribution, and one of edgeret-minilm that holds edgeret's own base."""
     folder = tmp_path_factory.mktemp("dist")
-    wheels = {name: wheel_of(tmp_path_factory, name) for name in FOLDERS}
+    wheels = {name: wheel_of(name) for name in FOLDERS}
     # As in a checkout, whose files are beside; the bundle that `make minilm` makes is not part of it.
     checkout = folder / "checkout"
     for part in ("wheels/locked.py", "edgeret/__init__.py", "LICENSE"):

@@ -16,6 +16,7 @@ from time import perf_counter, sleep
 from typing import IO, Any
 
 import httpx
+import warm
 from patience import PATIENCE_S
 
 
@@ -82,13 +83,14 @@ def gating(
     upstream: str, base: Path, *options: str, descriptors: int | None = None, **environment: str
 ) -> Iterator[RunningGate]:
     """A gate for as long as the test takes, which may open so many files."""
-    command = [sys.executable, "-m", "edgeret", "gate", "--json", "--upstream", upstream, "--base", str(base)]
+    begun = ["-m", "edgeret", "gate", "--json", "--upstream", upstream, "--base", str(base), *options]
     if "--listen" not in options:
-        command += ["--listen", "127.0.0.1:0"]
-    if descriptors is not None:
-        command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *command]
+        begun += ["--listen", "127.0.0.1:0"]
+    command = warm.python(*begun)
+    if descriptors is not None:  # a fork would have its parent's limit
+        command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", sys.executable, *begun]
     with subprocess.Popen(
-        [*command, *options],
+        command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -12,6 +12,7 @@ from time import perf_counter, sleep
 from typing import Any
 
 import httpx
+import warm
 from gates import HostedGate
 from patience import PATIENCE_S
 
@@ -54,9 +55,10 @@ def hosted(bundle: Path, limits: Any = None, token: str | None = None, **service
 
 
 @contextmanager
-def process(*options: object, first: str = "serve", **more: Any) -> Iterator[subprocess.Popen[str]]:
-    """The command; ended with the test."""
-    command = [sys.executable, "-m", "edgeret", first, *map(str, options)]
+def process(*options: object, first: str = "serve", cold: bool = False, **more: Any) -> Iterator[subprocess.Popen[str]]:
+    """The command; ended with the test. `cold`: its process imports all anew, as a user's does."""
+    begun = ("-m", "edgeret", first, *map(str, options))
+    command = [sys.executable, *begun] if cold else warm.python(*begun)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **{**pipes, **more}) as child:
         try:

@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import TOOLS
 from patience import PATIENCE_S
 from serves import process
@@ -52,27 +51,28 @@ def test_every_action_is_answered_in_order_with_its_id(tiny: Path) -> None:
     assert "answered 7, refused 0" in beside
 
 
-@pytest.mark.parametrize(
-    ("line", "name", "says"),
-    [
-        (b"no", None, "not JSON"), (b"[]", None, "found a list"), (b"\xff", None, "not UTF-8"),
-        (b'{"id": 1}', 1, "do: is missing; it is one of decide, search"),
-        (b'{"id": 1, "do": "decid"}', 1, 'did you mean "decide"?'), (b'{"id": 1, "do": 3}', 1, "do: expected one of"),
-        (b'{"id": [1], "do": "health"}', None, "id: expected text or a number"),
-        (b'{"id": 1, "do": "decide", "qery": ""}', 1, 'did you mean "query"?'),
-        (b'{"id": 1, "do": "learn", "query": "a", "calls": []}', 1, "start it with --learn"),
-        (b'{"id": "\\ud800", "do": "decide", "query": "\\ud800"}', "\ud800", "half a surrogate pair"),
-        (b'{"do": "tools", "ad": []}', None, 'did you mean "add"?'), (b"x" * (3 << 20), None, "more than 1 MB"),
-        (b'{"id": 1, "do": "decide", "session": "s"}', 1, "no turn yet"),
-    ],
-)  # fmt: skip
-def test_a_bad_line_is_told_and_the_next_one_answered(
-    tiny_original: Path, line: bytes, name: object, says: str, tmp_path: Path
-) -> None:
-    told, _ = answers(tiny_original, lines(line, {"id": 2, "do": "health"}), "--no-overlay")
-    assert [answer["id"] for answer in told] == [name, 2]
-    assert says in told[0]["error"]["message"]
-    assert told[0]["error"]["type"] == "edgeret_pipe"
+BAD: list[tuple[bytes, object, str]] = [
+    (b"no", None, "not JSON"), (b"[]", None, "found a list"), (b"\xff", None, "not UTF-8"),
+    (b'{"id": 1}', 1, "do: is missing; it is one of decide, search"),
+    (b'{"id": 1, "do": "decid"}', 1, 'did you mean "decide"?'), (b'{"id": 1, "do": 3}', 1, "do: expected one of"),
+    (b'{"id": [1], "do": "health"}', None, "id: expected text or a number"),
+    (b'{"id": 1, "do": "decide", "qery": ""}', 1, 'did you mean "query"?'),
+    (b'{"id": 1, "do": "learn", "query": "a", "calls": []}', 1, "start it with --learn"),
+    (b'{"id": "\\ud800", "do": "decide", "query": "\\ud800"}', "\ud800", "half a surrogate pair"),
+    (b'{"do": "tools", "ad": []}', None, 'did you mean "add"?'), (b"x" * (3 << 20), None, "more than 1 MB"),
+    (b'{"id": 1, "do": "decide", "session": "s"}', 1, "no turn yet"),
+]  # fmt: skip
+"""A line, the id that is told with its error, and words of that."""
+
+
+def test_a_bad_line_is_told_and_the_next_one_answered(tiny_original: Path) -> None:
+    asked = [one for line, *_ in BAD for one in (line, {"id": 2, "do": "health"})]
+    told, _ = answers(tiny_original, lines(*asked), "--no-overlay")
+    assert [answer["id"] for answer in told] == [name for _, bad, _ in BAD for name in (bad, 2)]
+    for answer, (_, _, says) in zip(told[::2], BAD, strict=True):
+        assert says in answer["error"]["message"]
+        assert answer["error"]["type"] == "edgeret_pipe"
+    assert all(answer["ok"] for answer in told[1::2])
 
 
 def test_blank_lines_marks_and_ends_of_other_systems_are_no_requests(tiny_original: Path) -> None:
@@ -83,7 +83,7 @@ def test_blank_lines_marks_and_ends_of_other_systems_are_no_requests(tiny_origin
 
 
 def test_answers_come_at_once_and_the_end_of_input_ends_it(tiny_original: Path) -> None:
-    with process(tiny_original, "--no-overlay", first="pipe") as child:
+    with process(tiny_original, "--no-overlay", first="pipe", cold=True) as child:
         assert child.stdin is not None and child.stdout is not None
         for calls in ([], ["find_file"]):
             child.stdin.write(json.dumps({"do": "decide", "query": QUERY, "calls": calls}) + "\n")

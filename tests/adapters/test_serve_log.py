@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import warm
 from patience import PATIENCE_S
 
 from edgeret.usage.read import read_log
@@ -16,7 +16,7 @@ QUERY = "find my file and send a mail to ana@example.org"
 
 
 def piped(bundle: Path, *options: str, lines: list[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "edgeret", "pipe", str(bundle), "--no-overlay", *options]
+    command = warm.python("-m", "edgeret", "pipe", str(bundle), "--no-overlay", *options)
     told = "".join(json.dumps({"do": "decide", "policy": "heads", **line}) + "\n" for line in lines)
     return subprocess.run(command, input=told, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 

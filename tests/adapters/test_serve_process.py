@@ -85,7 +85,7 @@ def test_a_body_that_says_less_than_it_sends_is_cut(tiny_original: Path) -> None
 
 
 def test_sigterm_ends_in_order_and_says_what_was_done(tiny_original: Path) -> None:
-    with process(tiny_original, "--listen", "127.0.0.1:0", "--json") as child:
+    with process(tiny_original, "--listen", "127.0.0.1:0", "--json", cold=True) as child:
         assert child.stderr is not None
         port = int(child.stderr.readline().split("127.0.0.1:")[1].split("/")[0])
         with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as client:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import TOOLS, build_tiny
+from conftest import TOOLS, tiny_bundle
 
 import edgeret
 from edgeret_bench.accuracy.retrieval import Retrieval
@@ -18,7 +18,7 @@ def test_a_bundle_is_searched_by_what_its_tools_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tools = [replace(TOOLS[0], examples=("zebra crossing", "stripes")), *TOOLS[1:]]
-    bundle, query = build_tiny(tmp_path / "b", tools=tools, demonstrations=()), "zebra stripes"
+    bundle, query = tiny_bundle(tmp_path / "b", tools=tools, demonstrations=()), "zebra stripes"
     (tmp_path / "q").write_text(json.dumps({"id": "1", "query": query, "tools": [TOOLS[0].name]}), encoding="utf-8")
     seen: list[Retrieval] = []
     told = Retrieval.hybrid

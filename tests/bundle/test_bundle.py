@@ -15,7 +15,7 @@ from pathlib import Path
 import msgpack
 import numpy as np
 import pytest
-from conftest import build_tiny, tiny_exported
+from conftest import tiny_bundle, tiny_exported
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rewritten import changed, rewrite
@@ -134,7 +134,7 @@ def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> Non
 
 @pytest.mark.parametrize("name", ["index.msgpack", "graph.msgpack", "head.msgpack"])
 def test_parts_of_another_encoder_are_refused(tiny: Path, tmp_path: Path, name: str) -> None:
-    stranger = build_tiny(tmp_path / "stranger", seed=1)
+    stranger = tiny_bundle(tmp_path / "stranger", seed=1)
     info = dict(read_manifest(tiny).info)
     rewrite(tiny, {name: (stranger / name).read_bytes()}, info)
     with pytest.raises(BundleError, match="made for another encoder"):

@@ -23,7 +23,7 @@ from edgeret.cli import commands
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret_export import cli as export_cli
 from edgeret_export.delta import write_delta
-from tests.conftest import TOOLS, build_tiny
+from tests.conftest import TOOLS, tiny_bundle
 
 NEWER = [*TOOLS, edgeret.Tool("share_pack", "share a pack")]
 
@@ -31,7 +31,7 @@ NEWER = [*TOOLS, edgeret.Tool("share_pack", "share a pack")]
 @pytest.fixture(scope="module")
 def newer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle with one tool more."""
-    return build_tiny(tmp_path_factory.mktemp("newer") / "bundle", tools=NEWER)
+    return tiny_bundle(tmp_path_factory.mktemp("newer") / "bundle", tools=NEWER)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_a_bundle_is_brought_up_to_date_where_it_stands(tiny: Path, newer: Path,
 def test_another_bundle_is_no_base_and_another_result_is_refused(
     tiny: Path, newer: Path, delta: Path, tmp_path: Path
 ) -> None:
-    other = build_tiny(tmp_path / "other", seed=1)
+    other = tiny_bundle(tmp_path / "other", seed=1)
     with pytest.raises(BundleError, match="made for another bundle than this one"):
         apply_delta(other, delta, tmp_path / "made")
     with pytest.raises(BundleError, match="another bundle than the one asked for"):

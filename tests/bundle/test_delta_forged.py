@@ -18,14 +18,14 @@ from edgeret.bundle.delta import apply_delta
 from edgeret.bundle.delta_file import opened, read_delta
 from edgeret.errors import BundleError
 from edgeret_export.delta import header_of, packed_steps, write_delta
-from tests.conftest import TOOLS, build_tiny
+from tests.conftest import TOOLS, tiny_bundle
 
 
 @pytest.fixture(scope="module")
 def delta(tiny_original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What makes a bundle with one tool more of the tiny one."""
     folder = tmp_path_factory.mktemp("forged")
-    newer = build_tiny(folder / "newer", tools=[*TOOLS, edgeret.Tool("share_pack", "share a pack")])
+    newer = tiny_bundle(folder / "newer", tools=[*TOOLS, edgeret.Tool("share_pack", "share a pack")])
     return write_delta(tiny_original, newer, folder / "tools.delta").path
 
 

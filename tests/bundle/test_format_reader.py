@@ -17,7 +17,7 @@ import msgpack
 import numpy as np
 import onnxruntime
 import pytest
-from conftest import WORDS, build_tiny
+from conftest import WORDS, tiny_bundle
 from format_decision import DecisionReader, array
 from format_prior import Array, log_sum, softmax, unit
 from format_shown import examples_of
@@ -293,7 +293,7 @@ def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     target = tmp_path_factory.mktemp("kind") / "bundle"
     recipe = Recipe(precision="fp32", profile="full", index_vectors="int8" if "bytes" in request.param else "fp32")
     tools = [replace(tool, examples=("open the thing", "close it")[: i % 3]) for i, tool in enumerate(TOOLS)]
-    return build_tiny(target, tools=tools, demonstrations=shown, few=few, max_tokens=24, recipe=recipe)
+    return tiny_bundle(target, tools=tools, demonstrations=shown, few=few, max_tokens=24, recipe=recipe)
 
 
 def test_packing_the_manifest_again_gives_its_bytes(kind: Path) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from browser import BROWSER, visited
-from conftest import TOOLS, build_tiny
+from conftest import TOOLS, tiny_bundle
 
 from edgeret import Tool
 from edgeret.bundle.reader import open_bundle
@@ -83,7 +83,7 @@ def test_the_page_decides_in_a_browser(tmp_path: Path) -> None:
     parameters = {"type": "object", "properties": {"to": {"type": "string", "format": "email"}}, "required": ["to"]}
     tools = [*TOOLS[1:], Tool("write_to", f"write to somebody {HOSTILE}", parameters)]
     recipe = Recipe(precision="fp32", profile="tiny")  # a table, which runs everywhere
-    folder = build_tiny(tmp_path / "hostile", tools=tools, demonstrations=(), recipe=recipe)
+    folder = tiny_bundle(tmp_path / "hostile", tools=tools, demonstrations=(), recipe=recipe)
     draw(open_bundle(folder), tmp_path / "h.html", library=LIBRARY)
     seen = shown(tmp_path / "h.html", "write to somebody: a@b.org")
     assert '<u title="to: a@b.org">a@b.org</u>' in seen and seen.startswith("hostile")

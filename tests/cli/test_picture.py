@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import build_tiny
+from conftest import tiny_bundle
 
 from edgeret.bundle.reader import open_bundle
 from edgeret.cli.commands import main
@@ -196,7 +196,7 @@ def test_without_jinja2_the_extra_is_named_and_inspect_itself_still_works(
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    path = build_tiny(tmp_path / "<img src=x onerror=alert(1)>\u202e")
+    path = tiny_bundle(tmp_path / "<img src=x onerror=alert(1)>\u202e")
     draw(open_bundle(path), tmp_path / "b.html")
     text = (tmp_path / "b.html").read_text(encoding="utf-8")
     assert "img" not in Reader(text).tags
@@ -205,7 +205,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 
 def test_a_bundle_from_tools_alone_is_told_of_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bundle, page = build_tiny(tmp_path / "alone", demonstrations=()), tmp_path / "page.html"
+    bundle, page = tiny_bundle(tmp_path / "alone", demonstrations=()), tmp_path / "page.html"
     assert main(["inspect", str(bundle), "--html", str(page)]) == 0
     assert "clusters no" in capsys.readouterr().out
     text = page.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOOLS, build_tiny
+from conftest import TOOLS, tiny_bundle
 
 import edgeret
 from edgeret.bundle.overlay_file import overlay_path
@@ -80,7 +80,7 @@ def bare(tiny_tools: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def strange_overlay(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """An overlay of another encoder."""
-    stranger = build_tiny(tmp_path_factory.mktemp("stranger") / "bundle", seed=1)
+    stranger = tiny_bundle(tmp_path_factory.mktemp("stranger") / "bundle", seed=1)
     runtime = edgeret.load(stranger, overlay=True)
     runtime.with_tools(remove=["play_music"], keep=True)
     runtime.close()

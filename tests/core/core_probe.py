@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from binding import Core, Model
-from conftest import TOOLS, build_tiny, make_demonstrations
+from conftest import TOOLS, make_demonstrations, tiny_bundle
 from core_build import CORE, Library
 
 from edgeret import Tool
@@ -61,6 +61,6 @@ def build(kind: str, target: Path) -> Path:
     profile = "tiny" if "a table" in kind else "default" if "stage" in kind else "full"
     recipe = Recipe(precision="fp32", profile=profile, index_vectors="int8" if "bytes" in kind else "fp32")
     shown = () if kind.startswith("alone") else make_demonstrations()
-    return build_tiny(
+    return tiny_bundle(
         target, tools=EXAMPLES, demonstrations=shown, few=0 if kind.startswith("many") else 1500, recipe=recipe
     )

@@ -8,7 +8,7 @@ from ctypes import CDLL
 from pathlib import Path
 
 from binding import Core, CoreError
-from conftest import build_tiny
+from conftest import tiny_bundle
 from forge import Forger
 from forge_cases import PLAIN, RARE
 from forge_onnx import ENCODER
@@ -58,7 +58,7 @@ def _core(core: Core, folder: Path) -> str | None:
 
 
 def test_both_readers_refuse_the_same(core: CDLL, tmp_path: Path) -> None:
-    forger, library = Forger(build_tiny(tmp_path / "base")), Core(core)
+    forger, library = Forger(tiny_bundle(tmp_path / "base")), Core(core)
     refused = fine = 0
     for turn in range(TURNS):
         for name in sorted(set(PLAIN) - OTHERS):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from binding import Core, CoreError, Task
-from conftest import build_tiny, make_demonstrations
+from conftest import make_demonstrations, tiny_bundle
 from core_learning import CORRECTED, DEMONSTRATION, Learner
 from learned_states import plan
 from python_reader import by_python
@@ -181,7 +181,7 @@ def test_the_small_encoder_is_not_asked_once_something_is_learned(library: Core,
 def test_newcomers_have_their_own_share(library: Core, tmp_path: Path) -> None:
     """Of a bundle that is sure of what it decides, and tools that it was never shown, or that came later."""
     shown = make_demonstrations(80)
-    folder = build_tiny(tmp_path / "b", tools=TOOLS, demonstrations=shown, few=0, recipe=Recipe(precision="fp32"))
+    folder = tiny_bundle(tmp_path / "b", tools=TOOLS, demonstrations=shown, few=0, recipe=Recipe(precision="fp32"))
     both = Both(library, folder)
     for query, calls in (
         ("call a phone", ("phone_call",)), ("find my file and call", ("find_file", "phone_call")),
@@ -258,7 +258,7 @@ def test_threads_decide_while_others_learn(library: Core, tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_learned_is_refused_by_name(library: Core, tmp_path: Path) -> None:
-    stranger = build_tiny(tmp_path / "b", seed=1, tools=TOOLS, recipe=Recipe(precision="fp32", profile="tiny"))
+    stranger = tiny_bundle(tmp_path / "b", seed=1, tools=TOOLS, recipe=Recipe(precision="fp32", profile="tiny"))
     model, other = (library.load(folder) for folder in (build_kind("few, a table", tmp_path / "a"), stranger))
     learner = Learner(model)
     with model.task("find a file") as task, pytest.raises(CoreError, match="began without a learner"):

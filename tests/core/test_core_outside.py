@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from binding import Core, CoreError, Encoder, Model, Run
-from conftest import build_tiny
+from conftest import tiny_bundle
 from core_learning import Learner
 from python_reader import by_python
 from test_decisions import QUERIES, TOOLS
@@ -65,7 +65,7 @@ def library(core: CDLL) -> Core:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two encoders, the second of which the core does not run."""
     recipe = Recipe(precision="fp32", profile="default")
-    return build_tiny(tmp_path_factory.mktemp("outside") / "bundle", recipe=recipe, tools=TOOLS, few=0)
+    return tiny_bundle(tmp_path_factory.mktemp("outside") / "bundle", recipe=recipe, tools=TOOLS, few=0)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from binding import AUTO, DESCRIPTION, Core, CoreError, HitRaw, Model, SearchOptions, Text
-from conftest import WORDS, build_tiny, make_demonstrations
+from conftest import WORDS, make_demonstrations, tiny_bundle
 from python_reader import by_python
 
 import edgeret
@@ -41,7 +41,7 @@ QUERIES = (
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = Recipe(precision="fp32", profile="tiny")
     target = tmp_path_factory.mktemp("search") / "bundle"
-    return build_tiny(target, tools=TOOLS, demonstrations=make_demonstrations(), recipe=recipe)
+    return tiny_bundle(target, tools=TOOLS, demonstrations=make_demonstrations(), recipe=recipe)
 
 
 @pytest.fixture(scope="module")

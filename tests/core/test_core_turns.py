@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from binding import BeginOptions, Core, CoreError, Model, Task, Text
-from conftest import EXAMPLE, build_tiny, make_demonstrations
+from conftest import EXAMPLE, make_demonstrations, tiny_bundle
 from format_turns import probabilities
 from python_reader import by_python
 from test_decisions import KINDS, TOOLS, build_kind, check
@@ -166,7 +166,7 @@ def model(library: Core, tmp_path_factory: pytest.TempPathFactory) -> Model:
     recipe = Recipe(precision="fp32", profile="tiny")
     shown = make_demonstrations()
     target = tmp_path_factory.mktemp("turn") / "bundle"
-    return library.load(build_tiny(target, tools=TOOLS, demonstrations=shown, recipe=recipe))
+    return library.load(tiny_bundle(target, tools=TOOLS, demonstrations=shown, recipe=recipe))
 
 
 def turn(model: Model, query: str, calls: Sequence[str] = (), before: Sequence[Sequence[str]] | None = None) -> Task:

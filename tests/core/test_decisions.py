@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 import pytest
 from binding import Core, CoreError, Decided, Model, Task, Text
-from conftest import build_tiny, make_demonstrations
+from conftest import make_demonstrations, tiny_bundle
 from python_reader import by_python
 
 import edgeret
@@ -69,7 +69,7 @@ def _built(kind: str) -> Path:
     shown: Sequence[Demonstration] = () if kind.startswith("alone") else make_demonstrations()
     profile = "tiny" if "a table" in kind else "default" if "stage" in kind else "full"
     few = 0 if kind.startswith("many") else 1500
-    return build_tiny(
+    return tiny_bundle(
         target, tools=TOOLS, demonstrations=shown, few=few, recipe=Recipe(precision="fp32", profile=profile)
     )
 
@@ -202,7 +202,7 @@ def test_search_is_pythons(model: Model, python: edgeret.Runtime) -> None:
 
 def test_the_small_encoder_decides_alone(library: Core, tmp_path: Path) -> None:
     recipe = Recipe(precision="fp32", profile="default")
-    target = build_tiny(tmp_path / "b", tools=TOOLS, demonstrations=make_demonstrations(), few=0, recipe=recipe)
+    target = tiny_bundle(tmp_path / "b", tools=TOOLS, demonstrations=make_demonstrations(), few=0, recipe=recipe)
     python, model = by_python(target, profile="tiny"), library.load(target, first_stage_alone=1)
     for query in QUERIES:
         task, other = python.task(query), model.task(query)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from binding import CoreError, Text
-from conftest import build_tiny
+from conftest import tiny_bundle
 from core_build import Library
 from core_probe import Probe, probe_of
 from forge import Forger, Forgery
@@ -130,7 +130,7 @@ REFUSED: Sequence[tuple[str, Callable[[Forgery], object], str]] = (
 
 @pytest.fixture(scope="module")
 def forger(tmp_path_factory: pytest.TempPathFactory) -> Forger:
-    return Forger(build_tiny(tmp_path_factory.mktemp("forged") / "bundle"))
+    return Forger(tiny_bundle(tmp_path_factory.mktemp("forged") / "bundle"))
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=[case[0] for case in REFUSED])

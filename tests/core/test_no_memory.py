@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from binding import AUTO, DESCRIPTION, HYBRID, Core, CoreError, Encoder, Run
-from conftest import build_tiny
+from conftest import tiny_bundle
 from core_learning import explained
 
 from edgeret import Call
@@ -48,7 +48,7 @@ def encode(_: object, place: Any, failure: Any) -> int:
 
 @pytest.mark.parametrize("profile", ["tiny", "default", "full"])
 def test_every_allocation_may_fail(core: Core, tmp_path: Path, profile: str) -> None:
-    folder = build_tiny(
+    folder = tiny_bundle(
         tmp_path / "bundle", recipe=Recipe(precision="fp32", profile=profile), few=0 if profile == "default" else 1500
     )
     probe_fail, encoder = core.library.probe_fail, Encoder(c.sizeof(Encoder), encode, None, 8)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import DIMENSION, WORDS, build_tiny, tiny_exported
+from conftest import DIMENSION, WORDS, tiny_bundle, tiny_exported
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,7 +89,7 @@ def test_evidence_is_bounded_and_covers_both_ends(count: int) -> None:
 
 @pytest.mark.parametrize("demonstrations", [None, ()])
 def test_long_queries_are_decided_in_every_kind_of_bundle(tmp_path: Path, demonstrations: tuple[()] | None) -> None:
-    runtime = edgeret.load(build_tiny(tmp_path / "b", demonstrations=demonstrations, max_tokens=LIMIT), threads=1)
+    runtime = edgeret.load(tiny_bundle(tmp_path / "b", demonstrations=demonstrations, max_tokens=LIMIT), threads=1)
     for query in ("find my file " + "and then write a note " * 60, "mail " * 3000, "x" * 20_000, ". " * 9000 + "mail"):
         task = runtime.task(query)
         assert task.probabilities().sum() == pytest.approx(1, abs=1e-5)

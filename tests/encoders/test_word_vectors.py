@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import build_tiny
+from conftest import tiny_bundle
 from hypothesis import given
 from hypothesis import strategies as st
 from rewritten import changed, rewrite
@@ -76,7 +76,7 @@ def test_another_number_of_pieces_is_refused() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny(tmp_path_factory.mktemp("vectors") / "bundle")
+    return tiny_bundle(tmp_path_factory.mktemp("vectors") / "bundle")
 
 
 FORGED = {

@@ -21,7 +21,7 @@ from edgeret_export import cli
 from edgeret_export import delta as delta_module
 from edgeret_export.alike import steps
 from edgeret_export.delta import sorted_bytes, write_delta
-from tests.conftest import TOOLS, build_tiny, make_demonstrations
+from tests.conftest import TOOLS, make_demonstrations, tiny_bundle
 
 
 def made(old: bytes, new: bytes) -> tuple[int, int]:
@@ -71,7 +71,7 @@ def test_sorted_bytes_are_put_back(width: int, size: int) -> None:
 @pytest.fixture(scope="module")
 def newer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle with other demonstrations."""
-    return build_tiny(tmp_path_factory.mktemp("newer") / "bundle", demonstrations=make_demonstrations(9))
+    return tiny_bundle(tmp_path_factory.mktemp("newer") / "bundle", demonstrations=make_demonstrations(9))
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
@@ -113,7 +113,7 @@ def test_the_same_bundle_twice_is_a_manifest_and_no_more(tiny_original: Path, tm
 
 
 def test_nothing_in_common_still_works(tiny_original: Path, tmp_path: Path) -> None:
-    other = build_tiny(tmp_path / "other", seed=5, tools=TOOLS[:3], demonstrations=())
+    other = tiny_bundle(tmp_path / "other", seed=5, tools=TOOLS[:3], demonstrations=())
     assert write_delta(tiny_original, other, tmp_path / "other.delta").result == read_manifest(other).content_hash
 
 

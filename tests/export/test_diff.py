@@ -15,7 +15,7 @@ import edgeret
 from edgeret_export import cli
 from edgeret_export.diff import compare
 from edgeret_export.sbom import bill
-from tests.conftest import TOOLS, build_tiny, make_demonstrations
+from tests.conftest import TOOLS, make_demonstrations, tiny_bundle
 
 NEWER: Sequence[edgeret.Tool] = [
     edgeret.Tool("find_file", "find a file", {"type": "object", "properties": {"name": {"type": "integer"}}}),
@@ -28,7 +28,7 @@ NEWER: Sequence[edgeret.Tool] = [
 @pytest.fixture(scope="module")
 def newer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle with one tool more and one less, two changed."""
-    return build_tiny(tmp_path_factory.mktemp("newer") / "bundle", tools=NEWER)
+    return tiny_bundle(tmp_path_factory.mktemp("newer") / "bundle", tools=NEWER)
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
@@ -53,7 +53,7 @@ def test_tools_schemas_vectors_and_files_that_changed_are_named(tiny_original: P
 
 
 def test_with_another_encoder_neighbours_are_compared_and_no_cosines(tiny_original: Path, tmp_path: Path) -> None:
-    other = compare(edgeret.load(tiny_original), edgeret.load(build_tiny(tmp_path / "other", seed=1)))
+    other = compare(edgeret.load(tiny_original), edgeret.load(tiny_bundle(tmp_path / "other", seed=1)))
     assert other["vectors"]["cosine"] is None
     assert 0 <= other["vectors"]["neighbours_kept"] < 1
     assert "fingerprint" in other["info"]["encoder"]

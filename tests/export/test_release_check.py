@@ -20,7 +20,7 @@ from edgeret_export import cli
 from edgeret_export.check import MEASURES, _share, check, ratio_of
 from edgeret_export.check_budget import Budget, read_budget
 from edgeret_export.check_requests import Answer, Must, Request, answers, own_words, read_must, requests_of
-from tests.conftest import TOOLS, build_tiny, make_demonstrations
+from tests.conftest import TOOLS, make_demonstrations, tiny_bundle
 
 ANY_TIME = Budget(latency=1e9)
 """No test looks at a clock."""
@@ -35,7 +35,7 @@ def permuted(demonstrations: Sequence[Demonstration]) -> list[Demonstration]:
 @pytest.fixture(scope="module")
 def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle that loads and decides nonsense."""
-    return build_tiny(tmp_path_factory.mktemp("bad") / "bundle", demonstrations=permuted(make_demonstrations()))
+    return tiny_bundle(tmp_path_factory.mktemp("bad") / "bundle", demonstrations=permuted(make_demonstrations()))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle with one tool more and one less."""
     tools = [*TOOLS[:-1], edgeret.Tool("share_pack", "share a pack", {}, ("share the pack",))]
     shared = [Demonstration(f"s{i}", f"share the pack {i}", (Call("share_pack"),)) for i in range(4)]
-    return build_tiny(tmp_path_factory.mktemp("grown") / "bundle", tools=tools, demonstrations=[
+    return tiny_bundle(tmp_path_factory.mktemp("grown") / "bundle", tools=tools, demonstrations=[
         *make_demonstrations(), *shared])  # fmt: skip
 
 

@@ -105,7 +105,7 @@ QUERIES = (
 def planner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planner]:
     pytest.importorskip("llama_cpp", reason="the extra 'planner' is not installed")
     # One thread: two that wait for each other take a hundred times as long on cores that others use.
-    yield Planner(few_layers(tmp_path_factory), PlannerSpec("chatml", 8192), 1)
+    yield Planner(few_layers(), PlannerSpec("chatml", 8192), 1)
 
 
 @pytest.mark.real

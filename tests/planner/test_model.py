@@ -48,7 +48,7 @@ TOLERANCE = 1.0
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return few_layers(tmp_path_factory)
+    return few_layers()
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import TOOLS, build_tiny
+from conftest import TOOLS, tiny_bundle
 
 import edgeret
 from edgeret import END, Call, Conversation, InputError, Runtime, Tool, Turn
@@ -207,7 +207,7 @@ def test_tools_alone_and_foreign_calls_decide(tiny_original: Path) -> None:
 def test_tools_of_earlier_calls_can_be_called_again_where_a_search_does_not_find_them(tmp_path: Path) -> None:
     pytest.importorskip("hnswlib")
     extra = [Tool(f"play_{i}", f"play music of song {i}") for i in range(300)]
-    folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
+    folder = tiny_bundle(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
     runtime = load_reference(folder, threads=1, index="hnsw")
     names = set(request_of(runtime.task("book a meeting")).names)
     away = next(tool.name for tool in extra if tool.name not in names)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOOLS, build_tiny
+from conftest import TOOLS, tiny_bundle
 from python_reader import by_python
 
 import edgeret
@@ -159,7 +159,7 @@ def test_where_every_tool_failed_that_is_explained(tiny_original: Path) -> None:
 def test_very_many_tools_that_a_search_narrowed_down_are_explained(tmp_path: Path) -> None:
     pytest.importorskip("hnswlib")
     extra = [Tool(f"zip_{i}", f"zip it {i}") for i in range(60)]
-    folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
+    folder = tiny_bundle(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
     runtime = edgeret.load(folder, threads=1, index="hnsw")
     decision = runtime.task("call a phone").next(min_probability=0.0)
     explained = decision.explain()

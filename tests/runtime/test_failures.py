@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import TOOLS, build_tiny
+from conftest import TOOLS, tiny_bundle
 
 import edgeret
 from edgeret import END, Failure, Runtime, Task, Tool
@@ -209,7 +209,7 @@ def test_an_hnsw_index_leaves_failed_tools_out_too(tmp_path: Path) -> None:
     from edgeret_export.recipe import Recipe
 
     extra = [Tool(f"free_{i}", f"share day {i} letter") for i in range(80)]
-    folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
+    folder = tiny_bundle(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
     task = edgeret.load(folder, threads=1, index="hnsw").task("call a phone")
     assert task.next().tool == "phone_call"
     for name in ("phone_call", "free_1", "find_file"):

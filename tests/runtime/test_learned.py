@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 
 import pytest
-from conftest import TOOLS, WORDS, build_tiny
+from conftest import TOOLS, WORDS, tiny_bundle
 from kill_learning import kill_at_random
 from learned_states import chances, plan, state, stored
 from python_reader import by_python
@@ -28,7 +28,7 @@ WITHIN = 1e-4
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle that decides by a table of token vectors; not to be changed."""
-    return build_tiny(tmp_path_factory.mktemp("table") / "bundle", recipe=Recipe(precision="fp32", profile="tiny"))
+    return tiny_bundle(tmp_path_factory.mktemp("table") / "bundle", recipe=Recipe(precision="fp32", profile="tiny"))
 
 
 @pytest.fixture

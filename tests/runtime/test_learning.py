@@ -295,10 +295,10 @@ def test_what_is_cut_off_is_left_out_and_damage_is_refused(tiny: Path) -> None:
 
 
 def test_an_overlay_of_another_encoder_is_refused(tiny: Path, tmp_path: Path) -> None:
-    from conftest import build_tiny
+    from conftest import tiny_bundle
 
     path = learned(tiny)
-    stranger = build_tiny(tmp_path / "stranger", seed=1)
+    stranger = tiny_bundle(tmp_path / "stranger", seed=1)
     with pytest.raises(OverlayError, match="learned with another encoder"):
         edgeret.load(stranger, overlay=path)
     learned(stranger)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import TOOLS, build_tiny, make_demonstrations
+from conftest import TOOLS, make_demonstrations, tiny_bundle
 
 import edgeret
 from edgeret.encoders.onnx import OnnxGraphs
@@ -163,7 +163,7 @@ def test_an_hnsw_index_serves_the_same_decisions(tmp_path: Path, runtime: Runtim
     from edgeret_export.recipe import Recipe
 
     extra = [Tool(f"free_{i}", f"share day {i} letter") for i in range(80)]
-    folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
+    folder = tiny_bundle(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
     large = edgeret.load(folder, threads=1, index="hnsw")
     assert components_of(large).index.kind == "hnsw"
     assert large.plan("find my file and send a mail").tools == ("find_file", "send_mail")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOOLS, build_tiny
+from conftest import TOOLS, tiny_bundle
 
 import edgeret
 from edgeret import Call, InputError, Runtime, Task
@@ -85,10 +85,10 @@ def test_what_is_resumed_is_a_copy(runtime: Runtime) -> None:
 
 def test_another_bundle_resumes_what_its_tools_allow(runtime: Runtime, tmp_path: Path) -> None:
     saved = runtime.task(QUERY, ["phone_call"]).to_dict()
-    newer = edgeret.load(build_tiny(tmp_path / "newer", seed=1), threads=1)
+    newer = edgeret.load(tiny_bundle(tmp_path / "newer", seed=1), threads=1)
     assert newer.manifest.content_hash != saved["content_hash"]
     assert newer.resume(saved).calls == (Call("phone_call"),)
-    smaller = edgeret.load(build_tiny(tmp_path / "smaller", tools=TOOLS[:-1]), threads=1)
+    smaller = edgeret.load(tiny_bundle(tmp_path / "smaller", tools=TOOLS[:-1]), threads=1)
     with pytest.raises(InputError) as caught:
         smaller.resume(saved)
     assert str(caught.value) == (

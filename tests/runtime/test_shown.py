@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import TOOLS, build_tiny, make_demonstrations
+from conftest import TOOLS, make_demonstrations, tiny_bundle
 from python_reader import by_python
 
 import edgeret
@@ -30,7 +30,7 @@ def share(runtime: Runtime, tool: str, query: str = SAID) -> float:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
-    return by_python(build_tiny(tmp_path_factory.mktemp("base") / "b", demonstrations=()), threads=1)
+    return by_python(tiny_bundle(tmp_path_factory.mktemp("base") / "b", demonstrations=()), threads=1)
 
 
 def test_a_tool_is_found_by_its_example(base: Runtime) -> None:
@@ -57,7 +57,7 @@ def test_examples_are_weak_demonstrations(base: Runtime) -> None:
 @pytest.mark.parametrize("profile", ["full", "tiny"])
 def test_a_bundle_of_tools_alone_keeps_them_with_their_vectors(tmp_path: Path, profile: str) -> None:
     recipe = Recipe(precision="fp32", profile=profile)
-    runtime = edgeret.load(build_tiny(tmp_path / "b", tools=SHOWN, demonstrations=(), recipe=recipe), threads=1)
+    runtime = edgeret.load(tiny_bundle(tmp_path / "b", tools=SHOWN, demonstrations=(), recipe=recipe), threads=1)
     assert runtime.tools[TOOLS[0].name].examples == SHOWN[0].examples
     examples = components_of(runtime).index.examples
     assert examples is not None and examples.owners.tolist() == [0, 0]
@@ -70,7 +70,7 @@ def test_where_something_is_demonstrated_examples_are_evidence_and_no_plans(tmp_
     known = [*given, replace(given[0], query="IS it wet  outside")]
     assert undemonstrated(SHOWN, known)[0].examples == (SAID,)
     shown, plain = (
-        edgeret.load(build_tiny(tmp_path / name, tools=tools, demonstrations=given), threads=1)
+        edgeret.load(tiny_bundle(tmp_path / name, tools=tools, demonstrations=given), threads=1)
         for name, tools in (("shown", SHOWN), ("plain", TOOLS))
     )
     examples = components_of(shown).index.examples
@@ -95,7 +95,7 @@ def test_tools_come_with_theirs_and_go_with_them(base: Runtime) -> None:
 
 
 def test_an_overlay_keeps_them(tmp_path: Path) -> None:
-    bundle = build_tiny(tmp_path / "b")
+    bundle = tiny_bundle(tmp_path / "b")
     new = Tool("tidy", "Tidies up.", {}, ("clean the room",))
     edgeret.load(bundle, threads=1, overlay=True).with_tools(add=[new], replace=[SHOWN[0]], keep=True).close()
     found = edgeret.load(bundle, threads=1, overlay=True)

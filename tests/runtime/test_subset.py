@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import TOOLS, build_tiny
+from conftest import TOOLS, tiny_bundle
 
 import edgeret
 from edgeret import END, InputError, Runtime, Tool
@@ -80,14 +80,14 @@ def test_unknown_tools_and_none_are_refused(runtime: Runtime, tools: object, wor
 def test_an_hnsw_graph_that_does_not_find_the_tools_given_leaves_them_to_be_chosen(tmp_path: Path) -> None:
     pytest.importorskip("hnswlib")
     extra = [Tool(f"play_{i}", f"play my song number {i}") for i in range(300)]
-    folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
+    folder = tiny_bundle(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
     task = edgeret.load(folder, threads=1, index="hnsw").task("play my song", tools=["phone_call", "play_299"])
     assert {c.tool for c in task.candidates()} == {END, "phone_call", "play_299"}
 
 
 def test_an_hnsw_graph_serves_a_handful_of_tools(tmp_path: Path) -> None:
     pytest.importorskip("hnswlib")
-    folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=2))
+    folder = tiny_bundle(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=2))
     large, plain = (edgeret.load(folder, threads=1, index=kind) for kind in ("hnsw", "exact"))
     for query in QUERIES:
         found, expected = (dict(runtime.task(query).candidates()) for runtime in (large, plain))

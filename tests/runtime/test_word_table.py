@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import TOOLS, build_tiny
+from conftest import TOOLS, tiny_bundle
 from python_reader import by_python
 from rewritten import changed
 
@@ -43,7 +43,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     more = [Tool(f"{one.name}_{n}", f"{one.description} of {two.name} {i}") for n, (one, two, i) in enumerate(pairs)]
     tools, recipe = [*more[::2], *TOOLS, *more[1::2]], Recipe(precision="fp32", profile="full", hnsw_from=1)
     shown = () if request.param == "tools alone" else None
-    return build_tiny(tmp_path_factory.mktemp("words") / "bundle", recipe=recipe, tools=tools, demonstrations=shown)
+    return tiny_bundle(tmp_path_factory.mktemp("words") / "bundle", recipe=recipe, tools=tools, demonstrations=shown)
 
 
 def test_golden_bytes() -> None:
@@ -119,7 +119,7 @@ FORGED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    return build_tiny(tmp_path / "bundle", recipe=Recipe(precision="fp32", profile="full", hnsw_from=1))
+    return tiny_bundle(tmp_path / "bundle", recipe=Recipe(precision="fp32", profile="full", hnsw_from=1))
 
 
 @pytest.mark.parametrize("case", FORGED)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import build_tiny
+from conftest import tiny_bundle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -136,7 +136,7 @@ def test_a_graph_is_built_and_opened_without_a_file(monkeypatch: pytest.MonkeyPa
 def with_graph(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """A bundle of six tools with a graph over them."""
     folder = tmp_path_factory.mktemp("graph") / "bundle"
-    return open_bundle(build_tiny(folder, recipe=Recipe(precision="fp32", hnsw_from=1)))
+    return open_bundle(tiny_bundle(folder, recipe=Recipe(precision="fp32", hnsw_from=1)))
 
 
 def with_junk(bundle: Bundle) -> Bundle:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import TOOLS, build_tiny, tiny_exported
+from conftest import TOOLS, tiny_bundle, tiny_exported
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
@@ -31,7 +31,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny(tmp_path_factory.mktemp("small") / "bundle", recipe=SMALL)
+    return tiny_bundle(tmp_path_factory.mktemp("small") / "bundle", recipe=SMALL)
 
 
 def test_the_file_has_the_bytes_that_the_format_says() -> None:
@@ -78,7 +78,7 @@ def test_a_bundle_searches_what_its_heads_were_fitted_on(small: Path, tiny_origi
 @pytest.mark.skipif(not hnswlib_available(), reason="hnswlib is not installed")
 def test_a_graph_is_one_over_the_vectors_that_are_kept(tmp_path: Path) -> None:
     recipe = Recipe(precision="fp32", profile="full", index_vectors="int8", hnsw_from=1)
-    bundle = open_bundle(build_tiny(tmp_path / "bundle", recipe=recipe))
+    bundle = open_bundle(tiny_bundle(tmp_path / "bundle", recipe=recipe))
     exact, graph = load_index(bundle, "exact"), load_index(bundle, "hnsw")
     for row in exact.vectors:
         np.testing.assert_array_equal(exact.search(row, 3)[0], graph.search(row, 3)[0])
@@ -86,7 +86,7 @@ def test_a_graph_is_one_over_the_vectors_that_are_kept(tmp_path: Path) -> None:
 
 def test_a_table_of_token_vectors_searches_them_too(tmp_path: Path) -> None:
     recipe = Recipe(precision="fp32", profile="tiny", index_vectors="int8")
-    found = edgeret.load(build_tiny(tmp_path / "bundle", recipe=recipe)).search("book a meeting", 1)
+    found = edgeret.load(tiny_bundle(tmp_path / "bundle", recipe=recipe)).search("book a meeting", 1)
     assert found[0].tool == "book_meeting"
 
 

@@ -303,7 +303,7 @@ def test_what_a_version_cannot_take_over_is_told(tmp_path: Path, tiny_original: 
 @pytest.fixture(scope="module")
 def small_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of two tools alone."""
-    from conftest import TOOLS, build_tiny
+    from conftest import TOOLS, tiny_bundle
 
     tools = [tool for tool in TOOLS if tool.name in ("find_file", "write_note")]
-    return build_tiny(tmp_path_factory.mktemp("small") / "bundle", tools=tools, demonstrations=())
+    return tiny_bundle(tmp_path_factory.mktemp("small") / "bundle", tools=tools, demonstrations=())

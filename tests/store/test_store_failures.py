@@ -84,9 +84,9 @@ def test_what_dead_writers_left_of_versions_that_are_listed_goes(store: BundleSt
 )
 def test_killed_writers_leave_a_whole_store(moments: int, stride: int, first: int, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from conftest import build_tiny; import kill_store\n"
+        "import sys; from pathlib import Path; from conftest import tiny_bundle; import kill_store\n"
         "folder = Path(sys.argv[1])\n"
-        "bundles = (build_tiny(folder / 'first'), build_tiny(folder / 'second', demonstrations=()))\n"
+        "bundles = (tiny_bundle(folder / 'first'), tiny_bundle(folder / 'second', demonstrations=()))\n"
         "found = kill_store.kill_at_calls(folder, bundles, *map(int, sys.argv[2:]))\n"
         "assert not found['lost'], found['lost']\n"
         "print(found['killed'])"
