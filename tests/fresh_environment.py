@@ -21,7 +21,8 @@ PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
 def make_wheel(source: Path, folder: Path) -> Path:
     """The wheel of a pyproject's folder, written to another one."""
     before = set(folder.glob("*.whl"))
-    command = [sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", str(folder), str(source)]
+    command = [sys.executable, *PIP, "wheel", "--no-build-isolation", "--no-deps"]
+    command += ["--wheel-dir", str(folder), str(source)]
     subprocess.run(command, check=True, cwd=folder)
     (wheel,) = set(folder.glob("*.whl")) - before
     return wheel

@@ -42,7 +42,8 @@ def test_pip_finds_versions_that_agree(name: str) -> None:
 
 @pytest.mark.install
 def test_a_source_build_without_a_compiler_ends_and_says_how_to_get_one(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", str(tmp_path), str(ROOT)]
+    command = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet"]
+    command += ["--wheel-dir", str(tmp_path), str(ROOT)]
     environment = {**os.environ, "CC": "no-such-compiler", "EDGERET_TARGET": ""}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode != 0 and not list(tmp_path.iterdir())
