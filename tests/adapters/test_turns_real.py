@@ -69,7 +69,7 @@ Case = tuple[edgeret.Runtime, list[tuple[str, str]]]
 
 def test_a_turn_without_content_leaves_the_tool_of_the_request(case: Case) -> None:
     runtime, requests = case[0], told(*case)
-    for k, least, turns in ((16, 0.98, [*FREE[::3], *LONG]), (4, 0.94, [*FREE[1::6], *LONG])):
+    for k, least, turns in ((16, 0.98, [*FREE[::6], *LONG]), (4, 0.94, [*FREE[1::9], *LONG])):
         lost = [
             turn
             for i, turn in enumerate(turns)
@@ -81,7 +81,7 @@ def test_a_turn_without_content_leaves_the_tool_of_the_request(case: Case) -> No
 def test_several_turns_without_content_look_further_back(case: Case) -> None:
     runtime, requests = case[0], told(*case)
     chosen = random.Random(1)
-    chains = [chosen.sample(FREE, length) for length in (2, 3, 4) for _ in range(36)]
+    chains = [chosen.sample(FREE, length) for length in (2, 3, 4) for _ in range(18)]
     lost = [
         chain
         for i, chain in enumerate(chains)

@@ -180,7 +180,7 @@ def test_the_small_encoder_is_not_asked_once_something_is_learned(library: Core,
 
 def test_newcomers_have_their_own_share(library: Core, tmp_path: Path) -> None:
     """Of a bundle that is sure of what it decides, and tools that it was never shown, or that came later."""
-    shown = make_demonstrations(80)
+    shown = make_demonstrations(30)
     folder = tiny_bundle(tmp_path / "b", tools=TOOLS, demonstrations=shown, few=0, recipe=Recipe(precision="fp32"))
     both = Both(library, folder)
     for query, calls in (

@@ -27,7 +27,8 @@ import edgeret
 from edgeret.errors import BundleError
 
 TESTS = Path(__file__).parents[1]
-CASES = 110
+CASES = len(FAMILIES)
+"""Each family's first."""
 QUERY = "find my file and send a mail"
 
 
@@ -186,7 +187,7 @@ def test_every_family_has_its_turn() -> None:
     assert len(set(cases)) == CASES
 
 
-@pytest.mark.parametrize(("base", "numbers"), [("tiny", range(6)), ("hnsw", range(6)), ("planner", (2, 3))])
+@pytest.mark.parametrize(("base", "numbers"), [("tiny", range(6)), ("hnsw", (1, 2)), ("planner", (2, 3))])
 def test_good_bundles_give_no_findings_and_no_errors(bases: Path, base: str, numbers: Sequence[int]) -> None:
     """The number chooses the last command line that is tried."""
     script = (
@@ -202,7 +203,7 @@ def test_good_bundles_give_no_findings_and_no_errors(bases: Path, base: str, num
 
 def test_forged_bundles_are_refused_or_decide_sanely(bases: Path) -> None:
     """A fixed selection of all families; `make fuzz` goes on from there."""
-    found = run_cases(bases, plan(list(FAMILIES), CASES, 0), 2)
+    found = run_cases(bases, plan(list(FAMILIES), CASES, 0), 1)
     assert len(found) == CASES
     assert any(result.refused for _, result in found)
     assert any(not result.refused for _, result in found)

@@ -153,7 +153,7 @@ def test_a_gzip_file_is_read_as_what_is_in_it(name: str, tmp_path: Path) -> None
 @EVERY
 def test_a_record_cut_anywhere_is_no_error(name: str, tmp_path: Path) -> None:
     data = (FOLDER / name).read_bytes()
-    for size in range(1, len(data), max(1, len(data) // 60)):
+    for size in range(1, len(data), max(1, len(data) // 20)):
         path = tmp_path / name
         path.write_bytes(data[:size])
         try:
