@@ -7,7 +7,7 @@
 
 /* ---- How sure that is ---- */
 
-/* "Berlin" where "Berkeley, CA" is shown lacks a part, and one of seven such values is right. */
+/* "Berlin" where "Berkeley, CA" is shown lacks a part, and of 85 such values 11 were right. */
 static bool lacks_a_part(const er_parameter *one, const er_json *value)
 {
     return one->parted && value->kind == ER_JSON_TEXT && !(value->text.length && memchr(value->text.at, ',', value->text.length));

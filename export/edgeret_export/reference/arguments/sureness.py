@@ -17,7 +17,7 @@ ASKED, ASKED_TUNED = 0.5, 0.4
 fitted where more is left unsaid than people leave."""
 SUREST, LEAST_SURE = 0.95, 0.02
 SUREST_PART = 0.6
-""""Berkeley" where "Berkeley, CA" is shown: seven of eight such values on strangers' tools were not what was meant."""
+""""Berkeley" where "Berkeley, CA" is shown: of 85 such values of strangers' tools 74 were not what was meant."""
 _SUREST_COUNTED = 0.98
 _GROUPS = {
     **dict.fromkeys(("email", "url", "path", "phone", "code", "quoted"), "token"),
