@@ -24,7 +24,6 @@ LONG_STILL: Mapping[str, int] = {
     "docs/SECURITY.md": 18,
     "docs/architecture.md": 11,
     "docs/howto/adapters.md": 2,
-    "docs/howto/arguments.md": 3,
     "docs/howto/conversations.md": 1,
     "docs/howto/devices.md": 2,
     "docs/howto/encoders.md": 4,
