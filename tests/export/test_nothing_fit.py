@@ -12,9 +12,10 @@ from edgeret.types import SEGMENTS, Call, Tool
 from edgeret_export.fitting.nothing import AGAINST, NothingSet, fit_nothing, nothing_share
 from edgeret_export.fitting.nothing_sets import FEW, SIZES, Cut, cut_sets
 from edgeret_export.fitting.prior import BLANK
+from edgeret_export.reference.scoring.flow import NO_FLOW
 from edgeret_export.reference.scoring.nothing import Form, Put
 from edgeret_export.reference.scoring.passages import Passages
-from edgeret_export.reference.scoring.prior import NO_FLOW, Evidence, Hits, Overlaps, Prior
+from edgeret_export.reference.scoring.prior import Evidence, Hits, Overlaps, Prior
 from edgeret_export.reference.scoring.reading import Reading
 from edgeret_export.sources.plans import Source
 
