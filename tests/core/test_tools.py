@@ -54,10 +54,8 @@ class Step:
     replace: Sequence[Tool] = field(default=())
 
 
-NEAR = 5e-5
-"""Within which readers agree of a probability. For vectors that are given it is 1e-5 (docs/FORMAT.md, 9), but here each
-reads the words itself: numpy adds a table's rows in another order, and then a number of a query's falls to the next
-whole one (16.5), which is up to 6e-5 of a logit."""
+NEAR = 1e-5
+"""Within which readers agree of a probability (docs/FORMAT.md, 9); numpy adds in another order on other CPUs."""
 GONE = ("find_file", "phone_call", "write_note")
 EVERY = [tool.name for tool in TOOLS]
 FEWER = [tool for tool in TOOLS if tool.name in GONE]

@@ -117,11 +117,8 @@ def _clause_tokens(query: str, spans: NDArray[np.intp], least: int, rules: Rules
 
 def _means(tokens: NDArray[np.float32], begins: list[int], ends: list[int]) -> NDArray[np.float32]:
     """Unit means of spans of tokens' vectors (tokens, dimension): float32 (spans, dimension)."""
-    count, dimension = tokens.shape
-    totals = np.zeros((count + 1, dimension), np.float32)
-    for before, token, after in zip(totals, tokens, totals[1:], strict=False):
-        np.add(before, token, out=after)  # np.cumsum goes down one column after the other, in twice the time
-    sums = totals[np.array(ends, np.intp)]
-    sums -= totals[np.array(begins, np.intp)]
+    # Each span is added up by itself: differences of running sums lose the digits that a long request's have in front.
+    behind = np.concatenate((tokens, np.zeros((1, tokens.shape[1]), np.float32)))
+    sums = np.add.reduceat(behind, np.ravel((begins, ends), "F").astype(np.intp), axis=0)[::2]
     sums /= np.sqrt(np.maximum(np.einsum("ij,ij->i", sums, sums), np.float32(1e-24)))[:, None]
     return sums
