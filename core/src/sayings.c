@@ -2,7 +2,7 @@
 
 #include "said.h"
 
-enum { SHORT = 2, CLAUSE = 3, FEWEST_WISHES = 2, SURE = 3 };
+enum { SHORT = 2, FEWEST_WISHES = 2, SURE = 3 };
 
 /* 16.4 and 16.9: clauses of two words where the query asks for several things, of three otherwise. */
 static bool cut(er_matcher *m, const er_said *said, er_sayings *found)
@@ -13,7 +13,7 @@ static bool cut(er_matcher *m, const er_said *said, er_sayings *found)
     while ((short_count <= ER_MOST_CLAUSES || count < ER_MOST_CLAUSES) && er_next_piece(&pieces, &piece)) {
         const er_view part = er_part(&said->written, piece.begin, piece.end);
         if (short_count <= ER_MOST_CLAUSES && er_has_words(found->language, &part, SHORT)) shorter[short_count++] = piece;
-        if (count < ER_MOST_CLAUSES && er_has_words(found->language, &part, CLAUSE)) found->clauses[count++] = piece;
+        if (count < ER_MOST_CLAUSES && er_has_words(found->language, &part, ER_CLAUSE)) found->clauses[count++] = piece;
     }
     if (!count) found->clauses[count++] = (er_span){0, said->written.count};
     found->clause_count = count;

@@ -6,7 +6,7 @@
 
 #include "common.h"
 
-enum { ER_MOST_WISHES = 3 };
+enum { ER_MOST_WISHES = 3, ER_CLAUSE = 3 /* words of a clause (16.4) */ };
 
 /* What a text's words say of opposites: a bit a side, side 2p and 2p + 1 of pair p; and stems. */
 typedef struct {

@@ -3,8 +3,6 @@
 #include "model.h"
 #include "sayings.h"
 
-enum { CLAUSE = 3 };
-
 er_status er_understand(er_text text, er_understood *room, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);
@@ -18,7 +16,7 @@ er_status er_understand(er_text text, er_understood *room, er_error *given)
     if (er_points_of(&arena, text, &points) && er_say(&arena, &points, &said)) {
         er_understood found = {.language = said.language, .sure = said.sure, .only_asks = said.only_asks, .values = said.values, .clause_count = said.clause_count};
         memcpy(found.clauses, said.clauses, said.clause_count * sizeof *found.clauses);
-        found.part_count = er_split_clauses(&arena, said.language, &points, CLAUSE, found.parts, ER_MOST_CLAUSES);
+        found.part_count = er_split_clauses(&arena, said.language, &points, ER_CLAUSE, found.parts, ER_MOST_CLAUSES);
         er_fill(room, &found, sizeof found);
     }
     er_give_back(&arena);

@@ -1,6 +1,5 @@
-/* What learning a plan takes: edgeret_keep does what keep (offsets.py) does, and edgeret_teach what Increments.learn
-   (increments.py) does, in one call each. Tests hold them to the same numbers. Knows nothing of Python; whoever calls
-   vouches for all lengths. */
+/* What learning a plan takes: edgeret_teach does what the reference's Increments.learn does. Whoever calls vouches for all
+   lengths. */
 
 #include "arithmetic.h"
 
@@ -140,28 +139,5 @@ PUBLIC void edgeret_teach(const Increments *w, const Lessons *l, float *room, ui
     for (int64_t r = 0; r < w->rows; r++) {
         w->squares[r] *= w->discount;
         w->squares[r] = w->squares[r] < 1.0f ? 1.0f : w->squares[r];
-    }
-}
-
-/* Keeps the most probable labels of every step, `found` (steps, width), and their log-probabilities, `short_p` (steps,
-   width), from all candidates' (steps, candidates). The last `kept` of `order` (steps, candidates), the least of them
-   first, are the places of the most probable ones; what was right, `targets` (steps), takes the first one's where it is
-   missing. `positions` (names) are the labels' places, -1 for none; `labels_at` is room for as many as there are candidates. */
-PUBLIC void edgeret_keep(const float *log_p, int64_t *order, int64_t steps, int64_t candidates, int64_t kept,
-                         const int64_t *positions, int64_t names, const int64_t *targets, int64_t width,
-                         float least_log, int32_t *labels_at, int32_t *found, float *short_p)
-{
-    for (int64_t i = 0; i < candidates; i++) labels_at[i] = -1;
-    for (int64_t label = 0; label < names; label++)
-        if (positions[label] >= 0) labels_at[positions[label]] = (int32_t)label;
-    for (int64_t s = 0; s < steps; s++, log_p += candidates, order += candidates, found += width, short_p += width) {
-        int64_t *top = order + candidates - kept, j = 0;
-        const int64_t right = positions[targets[s]];
-        while (j < kept && top[j] != right) j++;
-        if (j == kept) top[0] = right;
-        for (j = 0; j < width; j++) {
-            found[j] = j < kept ? labels_at[top[j]] : -1;
-            short_p[j] = found[j] < 0 || log_p[top[j]] < least_log ? least_log : log_p[top[j]];
-        }
     }
 }

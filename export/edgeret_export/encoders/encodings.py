@@ -134,8 +134,8 @@ def remembered(exported: ExportedEncoder, encoder: Encoder, place: Place = HERE)
 
 
 def _identity(exported: ExportedEncoder, engine: str) -> str:
-    """A name for all that determines an encoder's vectors. The engine is not told by the files: a process that began
-    before the library was compiled anew still runs ONNX Runtime, which rounds int8 otherwise."""
+    """A name for all that determines an encoder's vectors. The engine is not told by the files: ONNX Runtime
+    rounds int8 otherwise than the library."""
     places = (Path(edgeret.__file__).parent, _SOURCES), (Path(evidence.__file__).parent, _REFERENCE)
     # Python keeps a folder of what it compiled beside them.
     sources = [

@@ -33,9 +33,14 @@ class Read(NamedTuple):
 class WordTokens:
     """Texts of printable ASCII to tokens. Immutable and thread-safe."""
 
-    def __init__(self, value: Mapping[str, Any], library: Callable[[], Any]) -> None:
-        """A tokenizer that `of` takes."""
-        self._read = _ByWord(library)
+    def __init__(self, library: Callable[[], Any]) -> None:
+        """A tokenizer that `of` takes: each word by the library, and only once."""
+
+        def read(word: str) -> _Tokens:
+            encoded = library().encode(word, add_special_tokens=False)
+            return tuple(encoded.ids), tuple([place for span in encoded.offsets for place in span])
+
+        self._new, self._read = read, lru_cache(KEPT)(read)
 
     @staticmethod
     def of(value: Mapping[str, Any], library: Callable[[], Any]) -> WordTokens | None:
@@ -52,24 +57,12 @@ class WordTokens:
             name = token["content"]
             if token["lstrip"] or token["rstrip"] or len(name) < 2 or name.isalnum() or name.split() != [name]:
                 return None
-        return WordTokens(value, library) if model["unk_token"] in model["vocab"] else None
+        return WordTokens(library) if model["unk_token"] in model["vocab"] else None
 
     def __call__(self, text: str) -> Read | None:
         """None for a text that the library has to read: of other characters, or with some that added tokens have."""
-        return self._read(text) if text.isascii() and text.isprintable() else None
-
-
-class _ByWord:
-    """Each word by the library, and only once."""
-
-    def __init__(self, library: Callable[[], Any]) -> None:
-        def read(word: str) -> _Tokens:
-            encoded = library().encode(word, add_special_tokens=False)
-            return tuple(encoded.ids), tuple([place for span in encoded.offsets for place in span])
-
-        self._new, self._read = read, lru_cache(KEPT)(read)
-
-    def __call__(self, text: str) -> Read | None:
+        if not (text.isascii() and text.isprintable()):
+            return None
         ids: list[int] = []
         places: list[int] = []
         at = 0
