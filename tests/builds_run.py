@@ -19,13 +19,13 @@ from typing import Any
 import edgeret
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.inputs.queries import read_queries
 from edgeret.inputs.tools import read_tools
 from edgeret.types import Call, Tool
 from edgeret_bench.datasets.fetch import fetch_dataset, originals_folder
 from edgeret_bench.datasets.registry import find_source
 from edgeret_export.build import build_bundle
 from edgeret_export.recipe import Recipe
-from edgeret_export.recorded.queries import read_queries
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 NAMES = "seal-tools", "bfcl", "toolbench"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.inputs.queries import read_queries
 from edgeret.inputs.tools import read_tools
 from edgeret_bench.datasets import Dataset, convert
-from edgeret_export.recorded.queries import read_queries
 
 Plan = tuple[tuple[str, dict[str, Any]], ...]
 

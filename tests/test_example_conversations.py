@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from edgeret.inputs.conversations import RecordedConversation, read_conversations
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.tools import read_tools
-from edgeret_export.recorded.conversations import RecordedConversation, read_conversations
 
 DESKTOP = Path(__file__).resolve().parents[1] / "examples" / "desktop"
 NAMES = [tool.name for tool in read_tools(DESKTOP / "tools.jsonl")]

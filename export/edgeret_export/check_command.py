@@ -9,9 +9,9 @@ from typing import Any
 
 from edgeret import load
 from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.inputs.queries import read_texts
 from edgeret.terminal.console import add_command, check_place, table, write_whole
 from edgeret_export.check_budget import SHARES, read_budget
-from edgeret_export.recorded.queries import read_texts
 
 MOST_TOLD = 10
 """Requests that a person is shown of each measure that fell."""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.cli.options import add_content_hash
+from edgeret.inputs.queries import read_texts
 from edgeret.terminal.console import add_command
 from edgeret_export.cut import cut_bundle
-from edgeret_export.recorded.queries import read_texts
 
 
 def add_cut(commands: Any) -> None:

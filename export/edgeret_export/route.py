@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
+from edgeret.inputs.queries import RetrievalQuery
 from edgeret.planner.answers import Answerer
 from edgeret.runtime.runtime import Runtime
 from edgeret.strategies import STRATEGIES
@@ -20,7 +21,6 @@ from edgeret.strategies.routing import Route, contested
 from edgeret.terminal.progress import track
 from edgeret.types import Hit
 from edgeret_export.planner.rewards import CUT, ndcg
-from edgeret_export.recorded.queries import RetrievalQuery
 
 SUFFICES, AIM = 0.99, 0.995
 """The share of the best nDCG@5 that is enough, and what is aimed at where a route is fitted: on other requests it is a

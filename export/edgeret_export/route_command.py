@@ -12,9 +12,9 @@ import numpy as np
 
 from edgeret import load
 from edgeret.errors import InputError
+from edgeret.inputs.queries import read_queries
 from edgeret.planner.endpoint import Endpoint
 from edgeret.terminal.console import add_command, table, write_whole
-from edgeret_export.recorded.queries import read_queries
 
 DEFAULT = ("rerank", "re-invoke", "tooldreamer", "less-is-more")
 """Strategies that take seconds at most; those of many turns are tried where they are named."""

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from edgeret.inputs.conversations import read_conversations
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.console import add_command, table, write_whole
-from edgeret_export.recorded.conversations import read_conversations
 from edgeret_export.reference.runtime import load_reference
 
 

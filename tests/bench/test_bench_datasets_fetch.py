@@ -14,11 +14,11 @@ from dataset_records import survives
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.queries import RetrievalQuery
 from edgeret.types import Call, Tool
 from edgeret_bench.cli import main
 from edgeret_bench.datasets import DATASETS, Dataset, File, Source, convert, fetch, registry, toolbench
 from edgeret_bench.datasets.stats import statistics
-from edgeret_export.recorded.queries import RetrievalQuery
 
 APIS = [{"tool_name": "Cargo", "api_name": name, "api_description": name} for name in ("Stop", "Go")]
 RECORDS = json.dumps(

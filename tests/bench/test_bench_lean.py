@@ -69,10 +69,11 @@ def test_what_runs_on_a_device_needs_nothing_of_the_build_host(tiny: Path, demos
     assert json.loads(said.splitlines()[-1])["n_plans"] == 14
 
 
-@pytest.mark.parametrize("command", ["few", "methods"])
-def test_commands_that_fit_heads_name_what_they_need(tiny: Path, demos: Path, tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("command", ["few", "methods", "arguments"])
+def test_commands_of_the_build_host_name_what_they_need(tiny: Path, demos: Path, tmp_path: Path, command: str) -> None:
     measured = ("--tools", write_tools(tmp_path / "tools.jsonl", TOOLS)) if command == "few" else (tiny,)
-    error = bench(tmp_path, (command, *measured, "--train", demos, "--demos", demos), code=2)
+    fitted = () if command == "arguments" else ("--train", demos)
+    error = bench(tmp_path, (command, *measured, *fitted, "--demos", demos), code=2)
     assert error.startswith(f"edgeret-bench: {command} (it needs the module ")
     assert error.endswith("requires edgeret-export. Install it with: pip install 'edgeret-export'\n")
     assert error.count("\n") == 1

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import edgeret
 from edgeret.errors import CheckFailedError, EdgeretError, InputError, MissingExtraError
+from edgeret.inputs.queries import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
 from edgeret.runtime.runtime import Runtime
 from edgeret_bench.cli import main
@@ -26,7 +27,6 @@ from edgeret_bench.peers import PEERS, measure
 from edgeret_bench.peers.base import NONE, Peer, pad, peer_class, timed
 from edgeret_bench.peers.measure import BLOCK, WARMUP, System
 from edgeret_bench.peers.process import PeerProcess
-from edgeret_export.recorded.queries import RetrievalQuery
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.sources.fetch import fetch
 

@@ -18,6 +18,7 @@ import edgeret
 from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.inputs.queries import RetrievalQuery
 from edgeret.inputs.tools import read_tools
 from edgeret.planner.answers import Answer
 from edgeret.planner.chat import Prompt
@@ -28,7 +29,6 @@ from edgeret_bench.accuracy import retrieval
 from edgeret_bench.cli import main
 from edgeret_export.encoders import expansion as expanding
 from edgeret_export.encoders.word_vectors import word_reader
-from edgeret_export.recorded.queries import RetrievalQuery
 from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.inputs.clauses import split_clauses
 from edgeret_export.reference.runtime import components_of

@@ -12,6 +12,7 @@ import pytest
 from bench_samples import search_result
 
 from edgeret.errors import InputError
+from edgeret.inputs.queries import RetrievalQuery
 from edgeret_bench import STEPPED_METHODS, STRATEGY_METHODS
 from edgeret_bench.datasets import known, toole
 from edgeret_bench.results.figures import search_figure
@@ -20,7 +21,6 @@ from edgeret_bench.results.published_drawn import published_figure
 from edgeret_bench.results.report import write_report
 from edgeret_bench.results.search import UNLIKE, Group, frontier, search_groups, search_rows, search_table
 from edgeret_bench.results.table import Table
-from edgeret_export.recorded.queries import RetrievalQuery
 
 
 def groups(**results: dict[str, Any]) -> list[Group]:

@@ -17,11 +17,11 @@ from python_reader import by_python
 from test_decisions import KINDS, TOOLS, build_kind, check
 
 import edgeret
+from edgeret.inputs.conversations import read_conversations
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.options import LoadOptions
 from edgeret.types import Turn
 from edgeret_export.recipe import Recipe
-from edgeret_export.recorded.conversations import read_conversations
 from edgeret_export.reference.components import load_components
 from edgeret_export.reference.runtime import request_of, runtime_of
 from edgeret_export.reference.scoring.turns import TurnStep, next_probabilities, shipped_weights

@@ -15,6 +15,7 @@ from training import F, P, S, W, plan, training_of, two_topics
 
 from edgeret.errors import InputError
 from edgeret.types import END
+from edgeret.usage.reliability import ece_by_chance, expected_calibration_error, refusal_curve
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting.calibration import (
     Outcomes,
@@ -24,7 +25,6 @@ from edgeret_export.fitting.calibration import (
 from edgeret_export.fitting.crossfit import OVER_NOTHING
 from edgeret_export.fitting.decisions import number_decisions
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.reliability import ece_by_chance, expected_calibration_error, refusal_curve
 from edgeret_export.fitting.training_set import assign_folds
 from edgeret_export.recipe import Recipe, read_recipe
 from edgeret_export.recorded.demonstrations import linear_extensions

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import edgeret
 from edgeret import read_route
 from edgeret.errors import InputError
+from edgeret.inputs.queries import RetrievalQuery
 from edgeret.strategies.routing import Route
 from edgeret.types import Hit
 from edgeret_export import cli
-from edgeret_export.recorded.queries import RetrievalQuery
 from edgeret_export.route import LEAST, SUFFICES, Measured, Searched, fit, measure, report, routed
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from edgeret.errors import InputError
+from edgeret.inputs.conversations import RecordedConversation
 from edgeret.types import Call, Turn
 from edgeret_export import cli
 from edgeret_export.fitting.turns import Decided, decided_steps, fit_turns, measure_turns
-from edgeret_export.recorded.conversations import RecordedConversation
 from edgeret_export.reference.runtime import load_reference
 from edgeret_export.reference.scoring.turns import TurnWeights
 

@@ -15,10 +15,10 @@ from python_reader import by_python
 import edgeret
 from edgeret import BundleError, Decision, InputError, Runtime, Task
 from edgeret.core import library
+from edgeret.inputs.conversations import read_conversations
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.runtime.bases import base_path
 from edgeret.runtime.options import LoadOptions
-from edgeret_export.recorded.conversations import read_conversations
 from edgeret_export.reference.components import load_components
 from edgeret_export.reference.runtime import runtime_of
 from edgeret_export.reference.tool_changes import instead

@@ -16,9 +16,9 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.progress import track
 from edgeret.types import END
+from edgeret.usage.reliability import calibration_errors
 from edgeret_bench.metrics import quantiles, shares
 from edgeret_bench.results.intervals import score_interval
-from edgeret_export.fitting.reliability import calibration_errors
 
 FULL = "full"
 WARMUP = 20

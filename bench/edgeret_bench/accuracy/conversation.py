@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from edgeret.inputs.conversations import RecordedConversation
 from edgeret.inputs.query import MAX_QUERY_CHARS
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
 from edgeret.terminal.progress import track
 from edgeret.types import END, Turn
+from edgeret.usage.reliability import calibration_errors
 from edgeret_bench.accuracy.walk import averages
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.files import order_of, rounded
-from edgeret_export.fitting.reliability import calibration_errors
-from edgeret_export.recorded.conversations import RecordedConversation
 
 JOINED, NEWEST, NEWEST_ALL, OURS = "joined", "newest", "newest, all calls", "conversation"
 

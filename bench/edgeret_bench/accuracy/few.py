@@ -24,12 +24,12 @@ from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
 from edgeret.terminal.progress import say, track
 from edgeret.types import END, Decision
+from edgeret.usage.reliability import expected_calibration_error
 from edgeret_bench.accuracy.walk import Ranked, averages, ranked, repeated_queries, score, walk
 from edgeret_bench.results.files import order_of, rounded
 from edgeret_export.build import assemble
 from edgeret_export.encoded import Encoded
 from edgeret_export.encoders.encodings import start
-from edgeret_export.fitting.reliability import expected_calibration_error
 from edgeret_export.fitting.training_set import training_set
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card

@@ -14,10 +14,10 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.progress import track
 from edgeret.types import END
+from edgeret.usage.reliability import calibration_errors, refusal_curve
 from edgeret_bench.accuracy.scorers import Measured, Methods, Scorer
 from edgeret_bench.metrics import mean, next_tool_metrics, quantiles, rank, shares
 from edgeret_bench.results.files import order_of, rounded
-from edgeret_export.fitting.reliability import calibration_errors, refusal_curve
 
 LONGEST = 6
 """The table's last row: plans of so many calls and more."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from edgeret.core.understood import words_of
 from edgeret.errors import InputError
+from edgeret.inputs.queries import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.answers import Answerer
 from edgeret.runtime.needs import Needs, with_needed
@@ -29,7 +30,6 @@ from edgeret.types import Tool
 from edgeret_bench import NEEDED, RETRIEVAL_METHODS, STEPPED_METHODS, STRATEGY_METHODS
 from edgeret_bench.accuracy.bm25 import Bm25
 from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics, share
-from edgeret_export.recorded.queries import RetrievalQuery
 from edgeret_export.reference.encoders.windows import WindowEncoder
 from edgeret_export.reference.encoders.word_vectors import WordVectors
 from edgeret_export.reference.hybrid import HybridSearch

@@ -11,10 +11,10 @@ from edgeret.cli.options import add_runtime_options, load_runtime
 from edgeret.errors import InputError
 from edgeret.fields import get
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.inputs.queries import read_texts
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.console import add_offline
 from edgeret_bench.commands.common import FITTING, add_benchmark, numbers, seed
-from edgeret_export.recorded.queries import read_texts
 
 if TYPE_CHECKING:
     from edgeret_bench.accuracy.abstain import Request

@@ -12,7 +12,9 @@ from edgeret.bundle.index_form import STORED_AS
 from edgeret.cli.options import add_mask_options, add_runtime_options, load_runtime, positive
 from edgeret.encoders.base import PRECISIONS
 from edgeret.errors import InputError
+from edgeret.inputs.conversations import read_conversations
 from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.inputs.queries import read_queries
 from edgeret.inputs.tool_text import FORMS, tool_text
 from edgeret.inputs.tools import read_tools
 from edgeret.planner.answers import Answerer, LocalAnswerer
@@ -24,8 +26,6 @@ from edgeret.terminal.console import add_offline
 from edgeret.types import Tool
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.commands.common import ENCODER, FITTING, add_benchmark, names, seed, some
-from edgeret_export.recorded.conversations import read_conversations
-from edgeret_export.recorded.queries import read_queries
 
 
 def add_commands(commands: Any) -> None:

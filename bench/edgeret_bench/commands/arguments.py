@@ -9,7 +9,7 @@ from typing import Any
 from edgeret.cli.options import add_runtime_options, load_runtime, positive
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret_bench.answers import read_answers
-from edgeret_bench.commands.common import add_benchmark, names, seed
+from edgeret_bench.commands.common import FITTING, add_benchmark, names, seed
 
 
 def add_commands(commands: Any) -> None:
@@ -20,6 +20,7 @@ def add_commands(commands: Any) -> None:
         "Arguments as they are read from the requests: single ones, calls and whole plans, functions given and free.",
         _arguments,
         bundle=True,
+        extra=FITTING,
     )
     read.add_argument("--demos", required=True, metavar="D", help="demonstrations with arguments: JSONL")
     read.add_argument("--answers", metavar="FILE", help="which values are right too, and what time it was (see fetch)")

@@ -8,9 +8,9 @@ from typing import Any
 
 from edgeret.cli.options import add_runtime_options, load_runtime
 from edgeret.errors import InputError
+from edgeret.inputs.queries import read_queries
 from edgeret_bench.commands.common import add_benchmark, names
 from edgeret_bench.peers import PEERS
-from edgeret_export.recorded.queries import read_queries
 
 
 def add_commands(commands: Any) -> None:

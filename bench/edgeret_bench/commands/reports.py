@@ -93,8 +93,8 @@ def _suite(parsers: Mapping[str, argparse.ArgumentParser], arguments: argparse.N
     from edgeret.bundle.reader import open_bundle
     from edgeret.fields import get
     from edgeret.inputs.demonstrations import read_demonstrations
+    from edgeret.inputs.queries import read_texts
     from edgeret_bench import suite
-    from edgeret_export.recorded.queries import read_texts
     from edgeret_export.reference.tool_set import load_tools
 
     def benchmark(argv: Sequence[str]) -> Mapping[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any
 from edgeret.cli.options import add_runtime_options, load_runtime, positive
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
+from edgeret.inputs.queries import read_texts
 from edgeret.runtime.options import PROFILES
 from edgeret.terminal.console import add_command, table
 from edgeret_bench.commands.common import FITTING, add_benchmark, names, numbers, seed
-from edgeret_export.recorded.queries import read_texts
 
 MOST_NEIGHBOURS = 64
 

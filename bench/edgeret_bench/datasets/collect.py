@@ -15,11 +15,11 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.hygiene import without_hidden
 from edgeret.inputs.jsonl import is_text
+from edgeret.inputs.queries import RetrievalQuery
 from edgeret.inputs.query import check_query
 from edgeret.inputs.tools import MAX_DESCRIPTION_CHARS, check_tools
 from edgeret.types import Call, Tool
 from edgeret_bench.answers import Answer
-from edgeret_export.recorded.queries import RetrievalQuery
 
 UNKNOWN_TOOL = "calls a tool that the dataset does not define"
 NO_CALL = "no call in it"

@@ -10,9 +10,9 @@ from typing import Any
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.queries import RetrievalQuery
 from edgeret.types import Tool
 from edgeret_bench.datasets.collect import Dataset
-from edgeret_export.recorded.queries import RetrievalQuery
 
 TOOLS, DEMONSTRATIONS, QUERIES = "tools.jsonl", "demonstrations.jsonl", "queries.jsonl"
 ANSWERS = "answers.jsonl"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 
-from edgeret_export.recorded.queries import RetrievalQuery
+from edgeret.inputs.queries import RetrievalQuery
 
 _TOOLS: Mapping[str, str] = {"96c307b2b94201f3": "toole", "4c24161382788d78": "ultratool"}
 """The beginning of the sha256 of all tools' names in order, each but the last with a NUL after it, to the data set."""

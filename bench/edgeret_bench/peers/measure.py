@@ -16,6 +16,7 @@ from edgeret.bundle import roles
 from edgeret.cli.doctor import device, versions
 from edgeret.errors import CheckFailedError, EdgeretError, InputError, MissingExtraError
 from edgeret.host import resident_mb
+from edgeret.inputs.queries import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.progress import say, track
@@ -25,7 +26,6 @@ from edgeret_bench.peers import MODEL, PEERS, extra_of
 from edgeret_bench.peers.base import Peer, peer_class, timed
 from edgeret_bench.peers.process import PeerProcess
 from edgeret_bench.results.files import order_of, rounded
-from edgeret_export.recorded.queries import RetrievalQuery
 
 K = 10
 """Tools that every system lists for a query. The metrics look at the first five, and at the first relevant one, which

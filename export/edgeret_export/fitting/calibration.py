@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from edgeret_export.fitting.reliability import expected_calibration_error
+from edgeret.usage.reliability import expected_calibration_error
 from edgeret_export.reference.scoring.calibration import Map
 
 CALIBRATION_BINS, BIN = 25, 40

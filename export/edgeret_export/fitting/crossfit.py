@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.terminal.progress import track
+from edgeret.usage.reliability import expected_calibration_error, refusal_curve
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting import firsts
 from edgeret_export.fitting.calibration import Outcomes
@@ -22,7 +23,6 @@ from edgeret_export.fitting.folds import Fold, clusters_for, fit_folds
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
-from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.places import HERE, Place
 from edgeret_export.reference.scoring.calibration import Calibration, CalibrationParameters, Map

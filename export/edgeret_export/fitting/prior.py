@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.usage.reliability import expected_calibration_error
 from edgeret_export.fitting.logit import DIGITS, conditional_logit
 from edgeret_export.fitting.nothing import NothingSet, fit_nothing
 from edgeret_export.fitting.prior_sets import PriorSet
-from edgeret_export.fitting.reliability import expected_calibration_error
 from edgeret_export.fitting.values import fit_values
 from edgeret_export.fitting.wishes import ADDED, fit_wishes
 from edgeret_export.reference.scoring.prior import (

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from edgeret.errors import InputError
+from edgeret.inputs.conversations import RecordedConversation
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.progress import track
 from edgeret.types import END
-from edgeret_export.fitting.reliability import expected_calibration_error
-from edgeret_export.recorded.conversations import RecordedConversation
+from edgeret.usage.reliability import expected_calibration_error
 from edgeret_export.reference.follow_up import FollowUp
 from edgeret_export.reference.runtime import request_of
 from edgeret_export.reference.scoring.turns import (

@@ -11,10 +11,10 @@ from typing import Any
 
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import is_text, json_type, parse_objects, read_text
+from edgeret.inputs.queries import read_queries
 from edgeret.quoting import quoted
 from edgeret.terminal.progress import say, track
 from edgeret_export.planner.trajectories import Request, SearchTurn, Trajectory
-from edgeret_export.recorded.queries import read_queries
 
 MADE_OF = "made_of"
 """The key of a line's hash: what the trajectory was made of beside its request."""

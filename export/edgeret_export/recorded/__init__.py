@@ -1,2 +1,1 @@
-"""Files of recorded requests: with the calls that solved them, the tools that fit them, or turn by turn. Reads and
-checks them for builds and measurements; a device reads none."""
+"""Demonstrations that builds alone check: whether their calls fit the tools, and in which orders they may stand."""

@@ -9,8 +9,8 @@ import pytest
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.inputs.queries import read_queries, read_texts
 from edgeret.inputs.query import MAX_QUERY_CHARS
-from edgeret_export.recorded.queries import read_queries, read_texts
 
 SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """What `str.splitlines` cuts at, beside the ends of lines."""

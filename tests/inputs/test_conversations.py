@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from edgeret.errors import InputError
+from edgeret.inputs.conversations import RecordedConversation, read_conversations
 from edgeret.types import Call, Turn
-from edgeret_export.recorded.conversations import RecordedConversation, read_conversations
 
 
 def test_conversations_are_read_in_order(tmp_path: Path) -> None:
