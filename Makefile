@@ -192,7 +192,7 @@ $(VENV)/.python:
 	@touch $@
 
 PROJECTS := pyproject.toml export/pyproject.toml bench/pyproject.toml constraints.txt
-$(VENV)/.export: $(VENV)/.python $(PROJECTS) $(wildcard edgeret/kernel/*.[ch] core/src/*.[ch] core/include/*.h)
+$(VENV)/.export: $(VENV)/.python $(PROJECTS) $(wildcard core/src/*.[ch] core/include/*.h)
 	@echo "installing the build host's libraries into $(VENV) (a few minutes, once)" >&2
 	$(PIP) install --constraint constraints.txt --editable . --editable ./export
 	@touch $@

@@ -32,14 +32,14 @@ FLAGS = (
 FAST, SMALL = ("-O3", "-fno-unroll-loops"), ("-Os",)
 LEAST = ("-Os", "-Xclang", "-Oz")  # zig takes -Oz for -Os
 LOOPS = {
-    *("encode", "graph", "head", "kernel_transformer", "languages", "learn_mix", "learn_teach", "neighbours"),
-    *("ed25519_numbers", "kernel_many", "pattern", "sha256", "vectors"),
+    *("encode", "graph", "head", "transform", "languages", "learn_mix", "learn_teach", "neighbours"),
+    *("ed25519_numbers", "hnsw_walk", "pattern", "sha256", "vectors"),
 }
 """Sources with loops over numbers or letters that take much of a decision."""
 
 USED = {
     *("alike", "argument_head", "charsmap", "clauses", "common", "distinct", "evidence", "fuse", "habits", "hnsw"),
-    *("json", "kernel_cpu", "kernel_workers", "language", "learn_memory", "learn_recall", "lexicon", "matches"),
+    *("json", "cpu", "workers", "language", "learn_memory", "learn_recall", "lexicon", "matches"),
     *("msgpack", "names", "overlap", "part_graph", "parts", "piece_words", "pieces", "prior", "ranking", "regex"),
     *("schema", "search", "sha256_native", "split", "stems", "suits", "tokenizer", "transformer", "turns", "unicode"),
     *("unigram", "utf8", "values", "vocabulary", "word_lists", "wordpiece", "words"),
@@ -63,7 +63,7 @@ class Target:
         than for a decision: only products of vectors are made fast for it."""
         if self.triple.startswith("wasm"):
             return FAST if source == "vectors" else SMALL if source in LOOPS else LEAST
-        by_hand = source == "kernel_transformer" and self.triple.startswith("x86_64")
+        by_hand = source == "transform" and self.triple.startswith("x86_64")
         return FAST if source in LOOPS and not by_hand else SMALL if by_hand or source in USED else LEAST
 
 

@@ -17,8 +17,8 @@ ALLOCATED, NO_BYTES = 2, 8
 PARTS = {
     "tables of languages": "languages turns language",
     "tables of Unicode": "unicode",
-    "the transformer, six instruction sets": "kernel_transformer transformer kernel_cpu kernel_workers",
-    "products of vectors, search of many": "vectors kernel_many hnsw neighbours",
+    "the transformer, six instruction sets": "transform transformer cpu workers",
+    "products of vectors, search of many": "vectors hnsw_walk hnsw neighbours",
     "tokenizers": "tokenizer tokenizer_file wordpiece unigram normalise charsmap split vocabulary encode",
     "loading and proving a bundle": "load manifest msgpack json folder parts part_* sha256 sha256_native",
     "signatures": "signature ed25519 ed25519_numbers sha512",

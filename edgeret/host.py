@@ -98,7 +98,7 @@ def instruction_set() -> str:
 
 def _asked(machine: str) -> str:
     """What the library says of this CPU, where the system lists nothing of it, as macOS and Windows do."""
-    from edgeret.kernel import widest_set
+    from edgeret.core.built import widest_set
 
     name = widest_set()
     if machine not in ("aarch64", "arm64"):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from edgeret import kernel
+from edgeret.core import built
 
 CORE = Path(__file__).parents[1] / "core"
 FLAGS = ("-std=c11", "-O1", "-fPIC", "-fvisibility=default", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-psabi")
@@ -36,7 +36,7 @@ def core_library(request: pytest.FixtureRequest) -> Library:
 @pytest.fixture(scope="session")
 def core() -> ctypes.CDLL:
     """All of it, as it ships: what was compiled when edgeret was installed here."""
-    return ctypes.CDLL(str(kernel.CORE))
+    return ctypes.CDLL(str(built.CORE))
 
 
 @pytest.fixture(scope="session")

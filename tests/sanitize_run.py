@@ -76,8 +76,8 @@ def runtime_libraries(compiler: str) -> str | None:
 
 def sets_of_this_cpu(compiler: str, place: Path) -> int:
     """Runs transformer_sets.c; its exit code."""
-    program, own = place / "sets", ROOT / "edgeret" / "kernel"
-    sources = [*(own / f"{name}.c" for name in ("transformer", "workers", "cpu"))]
+    program, own = place / "sets", ROOT / "core" / "src"
+    sources = [*(own / f"{name}.c" for name in ("transform", "workers", "cpu"))]
     sources.append(ROOT / "tests" / "encoders" / "transformer_sets.c")
     include = ("-I", str(own))
     static = () if "clang" in compiler else ("-static-libasan",)
@@ -102,8 +102,8 @@ def in_python(compiler: str, place: Path, libraries: str, tests: Sequence[str]) 
         "LD_PRELOAD": libraries,
         "PYTHONPATH": os.pathsep.join(map(str, (place, ROOT / "export", ROOT / "bench"))),
     }
-    found = f"the_library(); assert {str(place)!r} in str(kernel.CORE)"
-    check = f"from edgeret import kernel; from edgeret.core.library import the_library; {found}"
+    found = f"the_library(); assert {str(place)!r} in str(built.CORE)"
+    check = f"from edgeret.core import built; from edgeret.core.library import the_library; {found}"
     # In the copy's folder, since Python looks where it is run before anywhere else.
     subprocess.run([sys.executable, "-c", check], env=environment, cwd=place, check=True)
     settings = ("-q", "-x", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT)

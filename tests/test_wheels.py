@@ -21,7 +21,6 @@ sys.path.insert(0, str(ROOT / "wheels"))
 from rules import problems  # noqa: E402
 from targets import (  # noqa: E402
     CORE_LIBRARY,
-    KERNEL,
     TARGETS,
     BuildError,
     chosen,
@@ -32,7 +31,7 @@ from targets import (  # noqa: E402
     made_of,
 )
 
-from edgeret import kernel  # noqa: E402
+from edgeret.core import built  # noqa: E402
 
 needs_tools = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("ziglang", "auditwheel", "macholib", "pefile")),
@@ -42,14 +41,13 @@ needs_tools = pytest.mark.skipif(
 
 def test_the_package_and_its_build_hash_the_same_sources() -> None:
     core = ROOT / "core"
-    assert hash_of_sources(ROOT, CORE_LIBRARY) == kernel.made_of("", core / "include", core / "src", kernel.FOLDER)
-    assert ROOT / CORE_LIBRARY.file(kernel.SUFFIX) == kernel.CORE
+    assert hash_of_sources(ROOT, CORE_LIBRARY) == built.made_of("", core / "include", core / "src")
+    assert ROOT / CORE_LIBRARY.file(built.SUFFIX) == built.CORE
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
 def test_what_is_compiled_once_is_known_by_sources_flags_and_compiler(tmp_path: Path) -> None:
-    for folder in (Path("core"), KERNEL):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("build", "*.so"))
+    shutil.copytree(ROOT / "core", tmp_path / "core", ignore=shutil.ignore_patterns("build", "*.so"))
     told = made_of(("cc",), CORE_LIBRARY, tmp_path)
     assert told == made_of(("cc",), CORE_LIBRARY, ROOT)
     slower = replace(CORE_LIBRARY, level=lambda root, stem: ("-O0",))
@@ -66,7 +64,7 @@ def test_a_core_of_other_sources_is_noticed(tmp_path: Path) -> None:
         source, made = tmp_path / "told.c", tmp_path / f"{len(found)}.so"
         source.write_text("int x;" if told is None else f'const char edgeret_sources[] = "{told}";')
         subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(made)], check=True)
-        found.append(kernel.is_core_of_here(ctypes.CDLL(str(made))))
+        found.append(built.is_core_of_here(ctypes.CDLL(str(made))))
     assert found == [True, False, False]
 
 
@@ -134,11 +132,11 @@ def test_the_one_for_this_machine_decides_where_there_is_no_compiler(
 ) -> None:
     python = make_environment(tmp_path_factory, "edgeret[cpu]", wheel=of(wheels, here())) / "python"
     script = (
-        "import sys, edgeret; from edgeret import kernel; from edgeret.host import instruction_set; "
-        "assert 'site-packages' in str(kernel.CORE); here = kernel.widest_set(); "
+        "import sys, edgeret; from edgeret.core import built; from edgeret.host import instruction_set; "
+        "assert 'site-packages' in str(built.CORE); here = built.widest_set(); "
         "assert here == instruction_set() or instruction_set() == 'arm64', (here, instruction_set()); "
-        "import ctypes; core = ctypes.CDLL(str(kernel.CORE)); "
-        "assert kernel.is_core_of_here(core) and core.er_version; "
+        "import ctypes; core = ctypes.CDLL(str(built.CORE)); "
+        "assert built.is_core_of_here(core) and core.er_version; "
         "print(edgeret.load(sys.argv[1]).task('find my lease').next().reason)"
     )
     command = [str(python), "-c", script, str(tiny_original)]
@@ -166,7 +164,6 @@ def test_bytes_do_not_depend_on_where_the_checkout_is(tmp_path: Path) -> None:
     library = CORE_LIBRARY
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(ROOT / "core", elsewhere / "core", ignore=shutil.ignore_patterns("build"))
-    shutil.copytree(ROOT / KERNEL, elsewhere / KERNEL, ignore=shutil.ignore_patterns("*.so"))
     target = TARGETS["macos-arm64"]
     made = [tmp_path / folder / library.file().name for folder in ("one", "other")]  # a signature holds the file's name
     for file, root in zip(made, (ROOT, elsewhere), strict=True):

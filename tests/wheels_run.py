@@ -130,8 +130,8 @@ def decide(python: Sequence[str], path: str, bundle: Path, requests: Path) -> di
 
 def windows_sets(wheel: Path) -> int:
     """Runs transformer_sets.c with the arithmetic of encoders, compiled for Windows; the exit code."""
-    own = ROOT / "edgeret" / "kernel"
-    sources = [*(own / f"{name}.c" for name in ("transformer", "workers", "cpu"))]
+    own = ROOT / "core" / "src"
+    sources = [*(own / f"{name}.c" for name in ("transform", "workers", "cpu"))]
     sources.append(ROOT / "tests" / "encoders" / "transformer_sets.c")
     zig = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS["windows-amd64"].triple, "-O2"]
     run([*zig, "-I", str(own), "-o", str(wheel / "sets.exe"), *map(str, sources), "-lm"])

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-KERNEL = Path("edgeret", "kernel")
 ZIG = "ziglang==0.17.1"
 """A compiler in a wheel, for every platform (MIT, about 90 MB). Another version writes other bytes, so it is pinned."""
 WITHOUT_COMPILER = "Set EDGERET_TARGET=here, and the build fetches one from the package index"
@@ -40,7 +39,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library in edgeret/kernel: its file's `stem`, how its sources are compiled and at which `level` a source is,
+    """A library in edgeret/core: its file's `stem`, how its sources are compiled and at which `level` a source is,
     which `sources` a checkout has, and in which folders lies what its bytes depend on."""
 
     stem: str
@@ -51,7 +50,7 @@ class Library:
 
     def file(self, suffix: str = ".so") -> Path:
         """Where it lies in the package, and in a checkout."""
-        return KERNEL / f"{self.stem}{suffix}"
+        return Path("edgeret", "core", f"{self.stem}{suffix}")
 
 
 def _core(root: Path) -> Any:
@@ -82,7 +81,7 @@ def _sources_of_core(root: Path) -> Sequence[Path]:
 
 
 CORE_LIBRARY = Library(
-    "_core", _flags_of_core, _level_of_core, _sources_of_core, (Path("core/include"), Path("core/src"), KERNEL)
+    "_core", _flags_of_core, _level_of_core, _sources_of_core, (Path("core/include"), Path("core/src"))
 )
 """The whole decision behind core/include/edgeret.h."""
 TARGETS = {

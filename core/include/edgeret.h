@@ -609,6 +609,15 @@ ER_API er_status er_understand(er_text, er_understood *, er_error *);
 /* The kinds of values that a tool takes by its parameters' names and formats, as bits; 0 where there is no such tool. */
 ER_API uint32_t er_tool_takes(const er_model *, uint32_t tool);
 
+/* ---- Signatures, for whoever keeps bundles without loading them (FORMAT.md 21) ---- */
+
+/* Whether 32 bytes are a public key of Ed25519: a point, in its only encoding, that is not of small order. */
+ER_API int32_t er_ed25519_is_key(const uint8_t key[32]);
+
+/* Whether that key made the signature of 64 bytes over a text (RFC 8032); 0 for a key that is none. The equation is that
+   without the cofactor, and R is compared as bytes, so that all readers agree on all bytes. */
+ER_API int32_t er_ed25519_verify(const uint8_t key[32], er_text, const uint8_t signature[64]);
+
 /* ---- Text, for whoever brings an encoder ---- */
 
 /* The query's tokens without special ones, as the bundle's tokenizer has them. Any of the three may be NULL. Places are code points of prefix + query. */

@@ -1,14 +1,10 @@
-/* The head for arguments (8.4), arranged as the CPU reads it fastest: its arithmetic is the kernel's. */
+/* The head for arguments (8.4), arranged as the CPU reads it fastest: its arithmetic is argument_head_body.h's. */
 
 #include "arguments.h"
 #include "parts.h"
 
-#include "../../edgeret/kernel/arguments.h"
-#include "../../edgeret/kernel/cpu.h"
-
-extern int64_t edgeret_panel(int64_t set);
-extern int64_t edgeret_pack(const int8_t *weights, int64_t rows, int64_t columns, int64_t panel, int8_t *packed, int32_t *sums);
-extern int64_t edgeret_point(const ArgumentHead *of, const ArgumentCall *call, int64_t set, float *room, const ArgumentShares *found);
+#include "argument_head.h"
+#include "cpu.h"
 
 enum { STEP = ER_ARG_STEP, PANEL = 64, PLACES = ER_ARG_WIDTH, MOST_SEVEN = 64 };
 static const double MOST_NUMBER = 1e4;
@@ -32,7 +28,7 @@ typedef struct {
     const er_pointer *to;
 } reader;
 
-static const char *joined(char room[48], const char *name, const char *end)
+static const char *joined(char *room, const char *name, const char *end)
 {
     size_t n = strlen(name);
     memcpy(room, name, n);
@@ -99,7 +95,7 @@ static bool product_of(const reader *r, const char *name, int64_t out, int64_t i
             const int8_t weight = of.rows[k * in + i];
             turned[i * columns + k] = weight < -127 ? -127 : weight;
         }
-    edgeret_pack(turned, rows, columns, edgeret_panel(r->to->set), packed, sums);
+    er_pack_weights(turned, rows, columns, er_panel(r->to->set), packed, sums);
     er_release(arena, place);
     for (int64_t i = 0; i < rows; i++) shrink[i] = 1.0f;
     to->packed = packed;
@@ -139,8 +135,8 @@ bool er_pointer_of(const er_fields *map, uint32_t dimension, const er_pointer **
     if (!to || !layers) return false;
     const reader r = {map, to};
     to->dimension = dimension;
-    to->set = edgeret_instruction_set();
-    if (!edgeret_panel(to->set) || dimension % STEP) to->set = GENERIC;
+    to->set = er_widest_set();
+    if (!er_panel(to->set) || dimension % STEP) to->set = GENERIC;
     to->levels = to->set == AVX2 || to->set == AVX512 ? 127 : 255; /* these add two products in 16 bits */
     ArgumentHead *head = &to->head;
     if (!product_of(&r, "word", d, in, &head->word) || !product_of(&r, "unit", d, FEATURES + RELATIONS, &head->unit) ||
@@ -223,9 +219,9 @@ bool er_point_call(er_arena *arena, const er_pointer *of, const er_pointed *tool
                                .chunk_count = at->place_count, .levels = of->levels};
     const ArgumentShares shares = {spans, options, absent};
     const er_place place = er_mark(arena);
-    float *room = ER_TAKE(arena, float, edgeret_point(&of->head, &call, of->set, NULL, NULL));
+    float *room = ER_TAKE(arena, float, er_point(&of->head, &call, of->set, NULL, NULL));
     if (!room) return false;
-    edgeret_point(&of->head, &call, of->set, room, &shares);
+    er_point(&of->head, &call, of->set, room, &shares);
     er_release(arena, place);
     *found = (er_log_shares){spans, options, absent};
     return true;

@@ -199,7 +199,7 @@ static bool fill(er_task *task, const er_taking *tool, const er_arguments_option
 {
     er_arena *arena = &task->filled;
     const er_stored_arguments *stored = options->rules_alone || !task->model->has_full ? NULL : task->model->arguments;
-    const er_made *calls;
+    const er_made *calls = NULL;
     er_earlier earlier;
     er_suitor suitor;
     er_now now;

@@ -19,7 +19,7 @@ double er_clock(void *context)
     LARGE_INTEGER now, a_second;
     if (!QueryPerformanceCounter(&now) || !QueryPerformanceFrequency(&a_second)) return 0.0;
     return (double)now.QuadPart / (double)a_second.QuadPart;
-#elif defined(__wasm__) || defined(EDGERET_ALONE)
+#elif defined(__wasm__) || defined(ER_ALONE)
     return 0.0; /* a page, or a chip, brings its own */
 #else
     struct timespec now;

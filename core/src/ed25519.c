@@ -1,4 +1,4 @@
-#include "ed25519.h"
+#include "common.h"
 
 #include "ed25519_numbers.h"
 #include "sha512.h"
@@ -242,13 +242,13 @@ static void difference(point *found, const uint64_t s[4], const point *base, con
     }
 }
 
-bool er_ed25519_is_key(const uint8_t key[32])
+int32_t er_ed25519_is_key(const uint8_t key[32])
 {
     point p;
     return key_of(key, &p);
 }
 
-bool er_ed25519_verify(const uint8_t key[32], er_text message, const uint8_t signature[64])
+int32_t er_ed25519_verify(const uint8_t key[32], er_text message, const uint8_t signature[64])
 {
     point p, base, found;
     uint64_t s[4] = {0}, h[4];

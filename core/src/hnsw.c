@@ -4,25 +4,13 @@
 
 enum { FROM = 4000, MOST_LEVEL = 15, PLACES = 32, UPPER_PLACES = 16 };
 
-/* As in edgeret/kernel/many.c, whose walk this is. */
-typedef struct {
-    int64_t rows, dimension, entry, levels;
-    const int8_t *few;
-    const float *scales;
-    const int32_t *starts, *targets, *members;
-    const int64_t *begins;
-} links;
-
-int64_t edgeret_nearest(const links *, const float *vector, int64_t most, int16_t *asked, int64_t *found);
-void edgeret_few(const float *rows, int64_t count, int64_t dimension, int8_t *out, float *scales);
-
 struct er_hnsw {
-    links links;
+    er_hnsw_links links;
     const float *rows; /* (rows, dimension): where the graph finds too few, all are compared */
 };
 
 /* Who is on which level above 0. */
-static bool list_members(er_arena *arena, const int8_t *levels, uint32_t rows, uint32_t above, links *g)
+static bool list_members(er_arena *arena, const int8_t *levels, uint32_t rows, uint32_t above, er_hnsw_links *g)
 {
     int32_t *members = ER_TAKE(arena, int32_t, (size_t)above + 1);
     int64_t *begins = ER_TAKE(arena, int64_t, MOST_LEVEL + 1), count = 0;
@@ -38,7 +26,7 @@ static bool list_members(er_arena *arena, const int8_t *levels, uint32_t rows, u
     return true;
 }
 
-static bool check_links(const er_fields *map, const er_array *starts, const er_array *targets, const int8_t *levels, const links *g)
+static bool check_links(const er_fields *map, const er_array *starts, const er_array *targets, const int8_t *levels, const er_hnsw_links *g)
 {
     const int32_t *begin = g->starts, *to = g->targets;
     if (!er_spans_hold(starts->at, starts->rows, targets->rows, false)) return er_field_refuse(map, "its starts do not go from 0 to its links");
@@ -63,7 +51,7 @@ bool er_hnsw_part(const er_part *part, const er_index *index, er_index_kind kind
     if (kind == ER_INDEX_EXACT || !there || (kind == ER_INDEX_AUTO && tools < FROM)) return true;
     er_hnsw *made = ER_TAKE(part->arena, er_hnsw, 1);
     if (!made || !er_owned_map(part, "hnsw", &map) || !er_field_array(&map, "levels", "|i1", tools, 0, &levels)) return false;
-    links *g = &made->links;
+    er_hnsw_links *g = &made->links;
     const int8_t *level = levels.at;
     uint32_t above = 0;
     for (uint32_t i = 0; i < tools; i++) {
@@ -83,7 +71,7 @@ bool er_hnsw_part(const er_part *part, const er_index *index, er_index_kind kind
     int8_t *few = ER_TAKE(part->arena, int8_t, (size_t)tools * dimension);
     float *scales = ER_TAKE(part->arena, float, tools);
     if (!few || !scales) return false;
-    edgeret_few(index->vectors, tools, dimension, few, scales);
+    er_to_bytes(index->vectors, tools, dimension, few, scales);
     g->few = few;
     g->scales = scales;
     made->rows = index->vectors;
@@ -108,7 +96,7 @@ bool er_hnsw_mark(er_arena *scratch, const er_hnsw *hnsw, const float *vector, b
     int16_t *asked = ER_TAKE(scratch, int16_t, hnsw->links.dimension);
     int64_t found[ER_FOUND], count;
     if (!asked) return false;
-    if ((count = edgeret_nearest(&hnsw->links, vector, ER_FOUND, asked, found)) < 0)
+    if ((count = er_walk_links(&hnsw->links, vector, ER_FOUND, asked, found)) < 0)
         return er_refuse(scratch->error, ER_NO_MEMORY, "no memory to search among %lld tools", (long long)hnsw->links.rows);
     for (int64_t i = 0; i < count && count == ER_FOUND; i++) marks[found[i]] = true;
     const bool fine = count == ER_FOUND || mark_all_compared(scratch, hnsw, vector, marks);

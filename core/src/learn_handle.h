@@ -19,7 +19,7 @@ static inline void er_mutex_make(er_mutex *m) { InitializeSRWLock(m); }
 static inline void er_mutex_drop(er_mutex *m) { (void)m; }
 static inline void er_mutex_lock(er_mutex *m) { AcquireSRWLockExclusive(m); }
 static inline void er_mutex_unlock(er_mutex *m) { ReleaseSRWLockExclusive(m); }
-#elif defined(__wasm__) || defined(EDGERET_ALONE)
+#elif defined(__wasm__) || defined(ER_ALONE)
 typedef int er_mutex; /* one thread */
 static inline void er_mutex_make(er_mutex *m) { (void)m; }
 static inline void er_mutex_drop(er_mutex *m) { (void)m; }

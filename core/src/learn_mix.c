@@ -1,7 +1,7 @@
 /* Sections 19.3 to 19.5: votes, what increments add, the mixture of both with the bundle's own word, newcomers; and how a
    plan judges all of it. */
 
-#include "kernel_here.h" /* for its exponential, which is soonest for many numbers */
+#include "arithmetic.h" /* for its exponential, which is soonest for many numbers */
 
 #include "learn.h"
 #include "vectors.h"

@@ -9,7 +9,6 @@ bool er_signed(er_arena *arena, const er_trusted *given, er_text content_hash, c
 
 #else
 
-#include "ed25519.h"
 #include "sha256.h"
 #include "utf8.h"
 

@@ -6,14 +6,8 @@
 
 #include "msgpack.h"
 
-#include "../../edgeret/kernel/cpu.h"
-#include "../../edgeret/kernel/transformer.h"
-
-extern int64_t edgeret_panel(int64_t set);
-extern int64_t edgeret_room(const Transformer *of, int64_t count, int64_t longest, int64_t workers);
-extern int64_t edgeret_left(float *room, int64_t wait);
-extern int64_t edgeret_transform(const Transformer *of, int64_t set, const int64_t *ids, const int64_t *ends, int64_t texts,
-                                 int64_t workers, int64_t first, int64_t unit, float *room, float *tokens, float *vectors);
+#include "cpu.h"
+#include "transform.h"
 
 #define REMEDY "build the bundle again"
 
@@ -106,7 +100,7 @@ static bool read_norm(const loader *l, const er_fields *of, const char *key, Nor
            read_row(l, &fields, "gain", l->hidden, true, 1.0f, &norm->gain) && read_row(l, &fields, "bias", l->hidden, true, 0.0f, &norm->bias);
 }
 
-/* Weights (rows, columns) as edgeret_pack arranges them, in a tenth of its time: panel after panel of columns, of each four
+/* Weights (rows, columns) as er_pack_weights arranges them, in a tenth of its time: panel after panel of columns, of each four
    rows of every column; and the `sums` of their columns. Gives the largest weight without its sign. */
 static int64_t pack(const int8_t *weights, int64_t rows, int64_t columns, int64_t panel, int8_t *restrict packed, int32_t *restrict sums)
 {
@@ -218,8 +212,8 @@ static bool read_all(loader *l, const er_fields *of, const er_spec *spec, er_tra
 const char *er_instruction_set(void)
 {
     static const char *const names[SETS] = {"generic", "avx2", "avx_vnni", "avx512", "avx512_vnni", "arm64_dotprod"};
-    const int64_t set = edgeret_instruction_set();
-    return names[edgeret_panel(set) ? set : GENERIC]; /* else not compiled here */
+    const int64_t set = er_widest_set();
+    return names[er_panel(set) ? set : GENERIC]; /* else not compiled here */
 }
 
 bool er_transformer_of(er_arena *arena, const uint8_t *onnx, size_t length, er_text arrays, const er_spec *spec, const er_transformer **transformer)
@@ -228,11 +222,11 @@ bool er_transformer_of(er_arena *arena, const uint8_t *onnx, size_t length, er_t
     er_transformer *found = ER_TAKE(arena, er_transformer, 1);
     if (!found || !er_pack_read(arena, arrays, "encoder-arrays", &map)) return false;
     const er_fields fields = {arena, map, "encoder-arrays"};
-    found->set = edgeret_instruction_set();
+    found->set = er_widest_set();
     for (;;) {
-        loader l = {arena, onnx, length, spec->dimension, edgeret_panel(found->set), 0};
+        loader l = {arena, onnx, length, spec->dimension, er_panel(found->set), 0};
         if (!l.panel) found->set = GENERIC; /* not compiled here */
-        l.panel = edgeret_panel(found->set);
+        l.panel = er_panel(found->set);
         if (!read_all(&l, &fields, spec, found)) return false;
         /* These add two products in 16 bits, where weights of 8 bits could overflow. */
         if (l.largest <= MOST_SEVEN || (found->set != AVX2 && found->set != AVX512)) break;
@@ -248,10 +242,10 @@ bool er_transform(er_arena *arena, const er_transformer *by, const int64_t *ids,
     if (count > by->of.positions)
         return er_refuse(arena->error, ER_BAD_INPUT, "a text of %u tokens at once, the encoder reads %u", count, (unsigned)by->of.positions);
     const er_place here = er_mark(arena);
-    float *room = ER_TAKE(arena, float, edgeret_room(&by->of, count, count, workers));
+    float *room = ER_TAKE(arena, float, er_transform_room(&by->of, count, count, workers));
     if (!room) return false;
-    const int64_t failed = edgeret_transform(&by->of, by->set, ids, ends, 1, workers, by->first, by->unit, room, tokens, vector);
-    if (failed & 4) edgeret_left(room, 1); /* a worker is late, and in the room */
+    const int64_t failed = er_transform_texts(&by->of, by->set, ids, ends, 1, workers, by->first, by->unit, room, tokens, vector);
+    if (failed & 4) er_transform_left(room, 1); /* a worker is late, and in the room */
     er_release(arena, here);
     if ((failed & 3) == 1) return er_refuse(arena->error, ER_BAD_BUNDLE, "encoder: a token that it does not know; " REMEDY);
     return !(failed & 3) || er_refuse(arena->error, ER_BAD_BUNDLE, "encoder: vectors with numbers that are not finite; " REMEDY);

@@ -1,4 +1,4 @@
-/* The transformer, to encode.c: the arithmetic itself is edgeret/kernel's, which Python uses, too. */
+/* The transformer, to encode.c: the arithmetic itself is transform.c's. */
 
 #ifndef ER_TRANSFORMER_PARTS_H
 #define ER_TRANSFORMER_PARTS_H

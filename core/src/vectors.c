@@ -1,19 +1,18 @@
 #include "vectors.h"
 
-#define JOIN(a, b) a##_##b
-#define NAMED(a, b) JOIN(a, b)
+#include "cpu.h"
 
-#define NAME(x) NAMED(x, plain)
+#define SET plain
 #define WIDE
 #include "vectors_body.h"
-#undef NAME
+#undef SET
 #undef WIDE
 
 /* The CPU is asked with every call: that is a load and a branch, and leaves nothing to be set up. A compiler's own
    __builtin_cpu_supports says no to everything in what zig 0.17 links. */
 #if defined(__x86_64__) && !defined(__AVX2__)
 #include <immintrin.h>
-#define NAME(x) NAMED(x, avx2)
+#define SET avx2
 #define WIDE __attribute__((target("avx2,fma")))
 /* Of eight rows' pairs of bytes, each with two whole numbers. */
 static inline WIDE __m256i pairs_avx2(const int8_t *bytes, const int16_t *asked)
@@ -24,12 +23,11 @@ static inline WIDE __m256i pairs_avx2(const int8_t *bytes, const int16_t *asked)
 }
 #define PAIRS(bytes, asked) (NAME(Wholes)) pairs_avx2(bytes, asked)
 #include "vectors_body.h"
-#undef NAME
+#undef SET
 #undef WIDE
 #undef PAIRS
-extern int64_t edgeret_has_avx2(void); /* kernel_cpu.c */
 #define ON_AVX2(call) \
-    if (edgeret_has_avx2()) return call
+    if (er_has_avx2()) return call
 #else
 #define ON_AVX2(call) (void)0
 #endif

@@ -8,8 +8,8 @@ from pathlib import Path
 from struct import Struct
 from typing import Any
 
+from edgeret.core.built import CORE, is_core_of_here
 from edgeret.errors import BundleError, EdgeretError, InputError, OverlayError
-from edgeret.kernel import CORE, is_core_of_here
 
 HANDLE, INT = c.c_void_p, c.c_int32
 MESSAGE = 512
@@ -248,6 +248,9 @@ class Library:
         for name in ("free", "end", "learner_close", "embedder_close"):
             call = getattr(quick, f"er_{name}")
             call.argtypes, call.restype = (HANDLE,), None
+        quick.er_ed25519_is_key.argtypes, quick.er_ed25519_is_key.restype = (c.c_char_p,), INT
+        quick.er_ed25519_verify.argtypes = (c.c_char_p, Text, c.c_char_p)
+        quick.er_ed25519_verify.restype = INT
         quick.er_tool_takes.argtypes, quick.er_tool_takes.restype = (HANDLE, c.c_uint32), c.c_uint32
         quick.er_learner_model.argtypes, quick.er_learner_model.restype = (HANDLE,), c.c_void_p
         self.whole, self.quick = whole, quick

@@ -1,4 +1,4 @@
-"""Ed25519 in Python: Wycheproof's vectors, RFC 8032's, and what another library signs."""
+"""Ed25519 of the library, as Python calls it: Wycheproof's vectors, RFC 8032's, and what another library signs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import hashlib
 import pytest
 from signers import Signer, vectors
 
-from edgeret.bundle.ed25519 import ORDER, P, is_key, verify
+from edgeret.bundle.ed25519 import is_key, verify
+
+P = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+"""Of the base point."""
 
 SHA_ABC = (
     "ec172b93ad5e563bf4932c70e1245034c35467ef2efd4d64ebf819683467e2bf",

@@ -15,7 +15,7 @@ from edgeret_export.reference.lexicon import Lexicon, ToolWords, tool_words
 
 Library = Callable[..., ctypes.CDLL]
 SOURCES = (
-    *("unicode", "json", "distinct", "words", "lexicon", "overlap", "flow", "alike", "vectors", "kernel_cpu"),
+    *("unicode", "json", "distinct", "words", "lexicon", "overlap", "flow", "alike", "vectors", "cpu"),
     "probe_lexicon",
 )
 

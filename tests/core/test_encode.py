@@ -32,9 +32,9 @@ MORE = (
     "vectors",
     "encode",
     "transformer",
-    "kernel_cpu",
-    "kernel_transformer",
-    "kernel_workers",
+    "cpu",
+    "transform",
+    "workers",
     "probe_encode",
 )
 REQUESTS = (

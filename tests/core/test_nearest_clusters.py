@@ -26,7 +26,7 @@ def units(rows: Floats) -> Floats:
 
 @pytest.mark.parametrize("dimension", [1, 7, 128, 385])
 def test_bytes_leave_out_nothing_that_is_near(core_library: Callable[..., c.CDLL], dimension: int) -> None:
-    library, random = core_library("graph", "kernel_cpu", "vectors", "probe_graph"), np.random.default_rng(7)
+    library, random = core_library("graph", "cpu", "vectors", "probe_graph"), np.random.default_rng(7)
     for clusters, spread in ((97, 1.0), (500, 1.0), (500, 1e-3), (1040, 1e-5)):
         rows = random.normal(size=(clusters, dimension)) * spread + random.normal(size=dimension)
         rows[::5] = rows[0]  # as near as each other: the first of them is nearer
@@ -40,7 +40,7 @@ def test_bytes_leave_out_nothing_that_is_near(core_library: Callable[..., c.CDLL
 
 
 def test_a_query_without_a_direction_is_near_to_the_first_ones(core_library: Callable[..., c.CDLL]) -> None:
-    library = core_library("graph", "kernel_cpu", "vectors", "probe_graph")
+    library = core_library("graph", "cpu", "vectors", "probe_graph")
     centroids = units(np.random.default_rng(7).normal(size=(200, 32)).astype(np.float32))
     for by_bytes in (False, True):
         assert nearest(library, centroids, np.zeros(32, np.float32), 5, by_bytes) == [0, 1, 2, 3, 4]

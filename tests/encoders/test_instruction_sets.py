@@ -13,14 +13,14 @@ from instruction_sets import BESIDES, SETS
 
 from edgeret.host import instruction_set
 
-KERNEL = Path(__file__).parents[2] / "edgeret" / "kernel"
-SOURCES = [*(KERNEL / f"{name}.c" for name in ("transformer", "workers", "cpu"))]
+CORE = Path(__file__).parents[2] / "core" / "src"
+SOURCES = [*(CORE / f"{name}.c" for name in ("transform", "workers", "cpu"))]
 SOURCES.append(Path(__file__).with_name("transformer_sets.c"))
 FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-pthread")
 
 
 def compiled(compiler: str, to: Path, *more: str) -> Path:
-    where = ("-I", str(KERNEL))
+    where = ("-I", str(CORE))
     subprocess.run([compiler, *FLAGS, *more, *where, "-o", str(to), *map(str, SOURCES), "-lm"], check=True)
     return to
 
@@ -46,7 +46,7 @@ def test_a_worker_that_is_stopped_in_the_middle_is_not_waited_for(tmp_path: Path
     if shutil.which("gcc") is None:
         pytest.skip("no gcc here")
     own = [source for source in SOURCES if source.name != "workers.c"]  # brings threads of its own
-    command = ["gcc", *FLAGS, "-O1", "-DSTOPPED", "-I", str(KERNEL), "-o", str(tmp_path / "stopped")]
+    command = ["gcc", *FLAGS, "-O1", "-DSTOPPED", "-I", str(CORE), "-o", str(tmp_path / "stopped")]
     subprocess.run([*command, *map(str, own), "-lm"], check=True)
     compare([str(tmp_path / "stopped")], ("generic",))
 

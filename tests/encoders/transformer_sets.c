@@ -1,20 +1,13 @@
 /* Runs every set of instructions that the compiler knows and the CPU has over a transformer of random weights, and says
    how far each is from the plain one; two texts beside one another, and more workers than there are CPUs, of which some
-   come late, change no bit. Compiled together with transformer.c by test_instruction_sets.py. With STOPPED there are
+   come late, change no bit. Compiled together with transform.c by test_instruction_sets.py. With STOPPED there are
    two workers, of whom one is stopped in the middle of its work until all is done. */
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cpu.h"
-#include "transformer.h"
-
-int64_t edgeret_panel(int64_t set);
-int64_t edgeret_pack(const int8_t *, int64_t, int64_t, int64_t, int8_t *, int32_t *);
-int64_t edgeret_room(const Transformer *, int64_t, int64_t, int64_t);
-int64_t edgeret_transform(const Transformer *, int64_t, const int64_t *, const int64_t *, int64_t, int64_t, int64_t,
-                          int64_t, float *, float *, float *);
-int64_t edgeret_left(float *, int64_t);
+#include "transform.h"
 
 #if defined(STOPPED) /* in place of workers.c */
 #include <pthread.h>
@@ -44,7 +37,7 @@ static void *help(void *given)
     return NULL;
 }
 
-int64_t edgeret_share(Work *work, void *of, int64_t workers)
+int64_t er_share(Work *work, void *of, int64_t workers)
 {
     Given given = {work, of};
     pthread_t helper;
@@ -67,7 +60,7 @@ int64_t edgeret_share(Work *work, void *of, int64_t workers)
     return 0;
 }
 
-int64_t edgeret_gone(const void *of, int64_t wait)
+int64_t er_gone(const void *of, int64_t wait)
 {
     (void)of;
     (void)wait;
@@ -103,7 +96,7 @@ static Product product(int64_t rows, int64_t columns, int64_t panel)
 {
     int8_t *plain = weights(rows * columns), *packed = malloc((size_t)(rows * columns));
     int32_t *sums = malloc((size_t)columns * sizeof *sums);
-    if (edgeret_pack(plain, rows, columns, panel, packed, sums) > 64) exit(3);
+    if (er_pack_weights(plain, rows, columns, panel, packed, sums) > 64) exit(3);
     free(plain);
     return (Product){packed, floats(columns, 0.001f, 0.003f), floats(columns, 0.1f, 0.0f), floats(rows, 0.5f, 1.0f),
                      sums, rows, columns};
@@ -116,13 +109,13 @@ int main(int argc, char **argv)
     static float plain[POSITIONS * HIDDEN], tokens[POSITIONS * HIDDEN], both[2 * POSITIONS * HIDDEN];
     float vectors[2 * HIDDEN];
     int64_t ids[2 * POSITIONS], late = 0;
-    printf("this CPU's set is %d\n", (int)edgeret_instruction_set());
+    printf("this CPU's set is %d\n", (int)er_widest_set());
     for (int i = 1; i < argc; i++) {
         const int64_t set = strtol(argv[i], NULL, 10);
         for (int64_t count = 1; count <= POSITIONS; count += count < 16 ? 1 : 8) {
             float *found[2] = {plain, tokens};
             for (int which = 0; which < 2; which++) {
-                const int64_t used = which ? set : 0, panel = edgeret_panel(used);
+                const int64_t used = which ? set : 0, panel = er_panel(used);
                 if (!panel) {
                     printf("set %d is not in this library\n", (int)set);
                     return 2;
@@ -137,15 +130,15 @@ int main(int argc, char **argv)
                                         LAYERS, HIDDEN, HEADS};
                 for (int64_t t = 0; t < count; t++) ids[t] = ids[count + t] = (7 * t + 3) % TOKENS;
                 const int64_t ends[2] = {count, 2 * count};
-                float *room = malloc((size_t)edgeret_room(&of, 2 * count, count, WORKERS) * sizeof *room);
-                if (edgeret_transform(&of, used, ids, ends, 1, 1, 0, 1, room, found[which], vectors)) return 1;
+                float *room = malloc((size_t)er_transform_room(&of, 2 * count, count, WORKERS) * sizeof *room);
+                if (er_transform_texts(&of, used, ids, ends, 1, 1, 0, 1, room, found[which], vectors)) return 1;
                 const size_t size = (size_t)(count * HIDDEN) * sizeof *both;
                 for (int again = 0; again < AGAIN; again++) {
-                    const int64_t told = edgeret_transform(&of, used, ids, ends, 2, WORKERS, 0, 1, room, both, vectors);
+                    const int64_t told = er_transform_texts(&of, used, ids, ends, 2, WORKERS, 0, 1, room, both, vectors);
                     if (told & ~LATE) return 1;
                     late += told == LATE;
                     if (memcmp(both, found[which], size) || memcmp(both + count * HIDDEN, found[which], size)) return 4;
-                    if (!edgeret_left(room, 1)) return 6;
+                    if (!er_transform_left(room, 1)) return 6;
                 }
                 free(room);
             }

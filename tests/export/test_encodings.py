@@ -212,7 +212,7 @@ def test_what_python_compiled_beside_the_sources_is_none_of_them() -> None:
     """Most users have such folders; CI does not."""
     exported = tiny_exported()
     names = [remembered_under(exported)]
-    (Path(edgeret.__file__).parent / "kernel" / "__pycache__").mkdir(exist_ok=True)
+    (Path(edgeret.__file__).parent / "core" / "__pycache__").mkdir(exist_ok=True)
     assert [remembered_under(exported)] == names
 
 

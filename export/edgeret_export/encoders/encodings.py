@@ -31,7 +31,7 @@ from edgeret_export.reference.evidence import passages
 from edgeret_export.reference.scoring.passages import Passages
 from edgeret_export.sources.fetch import cache_folder
 
-_SOURCES = ("encoders/*.py", "core/embedder.py", "kernel/_core.*")
+_SOURCES = ("encoders/*.py", "core/embedder.py", "core/_core.*")
 """What vectors depend on beside the model, of the runtime: with any change to these files nothing kept is used. The
 library is told by its bytes, which come of the core's sources and of who compiled them."""
 _REFERENCE = (

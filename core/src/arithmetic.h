@@ -1,16 +1,10 @@
-/* What all other files here share. */
+/* What loops over numbers share: one source for several sets of instructions, and a few functions of numbers. */
 
-#ifndef EDGERET_ARITHMETIC_H
-#define EDGERET_ARITHMETIC_H
+#ifndef ER_ARITHMETIC_H
+#define ER_ARITHMETIC_H
 
 #include <math.h>
 #include <stdint.h>
-
-#if defined(_WIN32)
-#define PUBLIC __declspec(dllexport)
-#else
-#define PUBLIC __attribute__((visibility("default")))
-#endif
 
 /* For what is compiled once for each of several sets of instructions: NAME(x) is x_SET, and BEGIN(features) to END may
    use them. */
@@ -26,10 +20,6 @@
 #define BEGIN(features) PRAGMA(GCC push_options) PRAGMA(GCC target(features))
 #define END PRAGMA(GCC pop_options)
 #endif
-
-/* As Python has them of ASCII. */
-static inline int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f); }
-static inline char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
 /* e^x to within 2e-7 of itself, for many x at once: a library's expf takes them one by one. NaN stays NaN. */
 static inline float exponential(float x)
@@ -67,44 +57,6 @@ static inline float bounded(float value, float bound)
 {
     value = value > bound ? bound : value;
     return value < -bound ? -bound : value;
-}
-
-/* Which labels have a row of the increments: `at` by label + 1, -1 for none. Of their history, the first `counts` rows
-   are for how many calls were made, then come two of every row: for a label that was called, and for the last one. */
-typedef struct {
-    const int64_t *at;
-    int64_t length, counts;
-} Rows;
-
-static inline int64_t row_of(const Rows *rows, int64_t label)
-{
-    return label + 1 < rows->length ? rows->at[label + 1] : -1;
-}
-
-/* A plan, walked from its first step on: its labels, how many were called so far, and which calls were a label's first. */
-typedef struct {
-    const int64_t *targets;
-    int64_t made, distinct, *first; /* room for as many as there are steps */
-} Walk;
-
-static inline void walk_on(Walk *walk)
-{
-    int64_t i = 0;
-    while (i < walk->distinct && walk->targets[walk->first[i]] != walk->targets[walk->made]) i++;
-    if (i == walk->distinct) walk->first[walk->distinct++] = walk->made;
-    walk->made++;
-}
-
-/* Lists the rows of the history that the next step adds, at most made + 2; how many. As Increments.features. */
-static inline int64_t list_features(const Walk *walk, const Rows *rows, int64_t *found)
-{
-    int64_t row, listed = 0;
-    found[listed++] = walk->made < rows->counts ? walk->made : rows->counts - 1;
-    for (int64_t i = 0; i < walk->distinct; i++)
-        if ((row = row_of(rows, walk->targets[walk->first[i]])) >= 0) found[listed++] = rows->counts + 2 * row;
-    if (walk->made && (row = row_of(rows, walk->targets[walk->made - 1])) >= 0)
-        found[listed++] = rows->counts + 2 * row + 1;
-    return listed;
 }
 
 #endif

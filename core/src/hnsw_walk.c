@@ -1,10 +1,11 @@
-/* What a request among very many tools needs, behind an encoding that evicted all caches: edgeret_nearest walks the links
-   of an HNSW graph as hnswlib does, over rows in bytes, which edgeret_few makes. Whoever calls vouches for all lengths. */
+/* What a request among very many tools needs, behind an encoding that evicted all caches: the links of an HNSW graph are
+   walked as hnswlib does, over rows in bytes. Whoever calls vouches for all lengths. */
 
+#include "hnsw.h"
+
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "arithmetic.h"
 #include "cpu.h"
 
 enum { MOST_FOUND = 64, MOST_LINKS = 32, LINE = 64 };
@@ -13,7 +14,7 @@ enum { MOST_FOUND = 64, MOST_LINKS = 32, LINE = 64 };
    are the same numbers. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WIDE __attribute__((target("avx2")))
-#define HAS_WIDE edgeret_has_avx2()
+#define HAS_WIDE er_has_avx2()
 #else
 #define WIDE
 #define HAS_WIDE 0
@@ -37,17 +38,6 @@ static int64_t put(Found *best, int64_t *count, int64_t most, Found one)
     return i;
 }
 
-/* The links of an HNSW graph over rows in bytes, a quarter of the memory, each of which counts for its row's scale: list j
-   leads to targets[starts[j]] to targets[starts[j + 1]]. There is a list for every row on level 0, then one for each of
-   `members`, those of level 1 first, each level's rising; those of level l begin at begins[l - 1]. All of it was checked. */
-typedef struct {
-    int64_t rows, dimension, entry, levels;
-    const int8_t *few;
-    const float *scales; /* (rows) */
-    const int32_t *starts, *targets, *members;
-    const int64_t *begins; /* (levels + 1) */
-} Links;
-
 static void fetch(const void *row, int64_t bytes)
 {
     const char *from = (const char *)row - (uintptr_t)row % LINE;
@@ -55,7 +45,7 @@ static void fetch(const void *row, int64_t bytes)
 }
 
 /* Those of some rows whose product with a vector in whole numbers is above `least`: `out` (count); how many. */
-IN_BOTH int64_t compare_in(const Links *g, const int16_t *asked, const int32_t *rows, int64_t count, float least,
+IN_BOTH int64_t compare_in(const er_hnsw_links *g, const int16_t *asked, const int32_t *rows, int64_t count, float least,
                           Found *out)
 {
     const int64_t n = g->dimension;
@@ -74,25 +64,25 @@ IN_BOTH int64_t compare_in(const Links *g, const int16_t *asked, const int32_t *
     return left;
 }
 
-static int64_t compare_narrow(const Links *g, const int16_t *asked, const int32_t *rows, int64_t n, float least,
+static int64_t compare_narrow(const er_hnsw_links *g, const int16_t *asked, const int32_t *rows, int64_t n, float least,
                               Found *out)
 {
     return compare_in(g, asked, rows, n, least, out);
 }
 
-WIDE static int64_t compare_wide(const Links *g, const int16_t *asked, const int32_t *rows, int64_t n, float least,
+WIDE static int64_t compare_wide(const er_hnsw_links *g, const int16_t *asked, const int32_t *rows, int64_t n, float least,
                                  Found *out)
 {
     return compare_in(g, asked, rows, n, least, out);
 }
 
-static int64_t compare(const Links *g, const int16_t *asked, const int32_t *rows, int64_t n, float least, Found *out)
+static int64_t compare(const er_hnsw_links *g, const int16_t *asked, const int32_t *rows, int64_t n, float least, Found *out)
 {
     return HAS_WIDE ? compare_wide(g, asked, rows, n, least, out) : compare_narrow(g, asked, rows, n, least, out);
 }
 
 /* Which of the lists of a level above 0 is an element's, -1 for none. */
-static int64_t list_above(const Links *g, int64_t level, int32_t element)
+static int64_t list_above(const er_hnsw_links *g, int64_t level, int32_t element)
 {
     int64_t low = g->begins[level - 1], high = g->begins[level];
     while (low < high) {
@@ -104,7 +94,7 @@ static int64_t list_above(const Links *g, int64_t level, int32_t element)
 }
 
 /* From the entry down to level 1, always on to the nearest: where the search of level 0 begins. */
-static Found descend(const Links *g, const int16_t *asked)
+static Found descend(const er_hnsw_links *g, const int16_t *asked)
 {
     const int32_t entry = (int32_t)g->entry;
     Found best = {0.0f, entry, 1};
@@ -123,7 +113,7 @@ static Found descend(const Links *g, const int16_t *asked)
 }
 
 /* Lists what an element of level 0 leads to that nobody has `seen`, one bit each; how many. */
-static int64_t list_fresh(const Links *g, int32_t at, uint8_t *seen, int32_t *fresh)
+static int64_t list_fresh(const er_hnsw_links *g, int32_t at, uint8_t *seen, int32_t *fresh)
 {
     int64_t count = 0;
     for (int32_t i = g->starts[at]; i < g->starts[at + 1]; i++) {
@@ -142,7 +132,7 @@ static int64_t next_open(const Found *best, int64_t from, int64_t count)
 }
 
 /* Searches level 0 from `first` on, and keeps the `most` nearest, the nearest first; how many there are. */
-static int64_t widen(const Links *g, const int16_t *asked, Found first, uint8_t *seen, int64_t most, Found *best)
+static int64_t widen(const er_hnsw_links *g, const int16_t *asked, Found first, uint8_t *seen, int64_t most, Found *best)
 {
     int32_t fresh[MOST_LINKS];
     Found nearer[MOST_LINKS];
@@ -165,9 +155,7 @@ static int64_t widen(const Links *g, const int16_t *asked, Found first, uint8_t 
     return count;
 }
 
-/* The rows that a search finds nearest to a vector which keeps `most` of them, at most MOST_FOUND: `found` (most), nearest
-   first by their bytes; how many, -1 where there is no memory. `asked` has room for a vector's numbers. */
-PUBLIC int64_t edgeret_nearest(const Links *g, const float *vector, int64_t most, int16_t *asked, int64_t *found)
+int64_t er_walk_links(const er_hnsw_links *g, const float *vector, int64_t most, int16_t *asked, int64_t *found)
 {
     Found best[MOST_FOUND];
     const int64_t n = g->dimension, room = 2147483647 / (127 * n); /* so that sums stay in 32 bits */
@@ -209,8 +197,7 @@ WIDE static void few_wide(const float *rows, int64_t count, int64_t n, int8_t *o
     few_in(rows, count, n, out, scales);
 }
 
-/* Writes rows (count, dimension) in bytes, and what one of each row's counts for, as few_bits.to_bytes. */
-PUBLIC void edgeret_few(const float *rows, int64_t count, int64_t dimension, int8_t *out, float *scales)
+void er_to_bytes(const float *rows, int64_t count, int64_t dimension, int8_t *out, float *scales)
 {
     (HAS_WIDE ? few_wide : few_narrow)(rows, count, dimension, out, scales);
 }

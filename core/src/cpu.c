@@ -42,9 +42,9 @@ static int features(void)
     return found;
 }
 
-PUBLIC int64_t edgeret_has_avx2(void) { return (features() & HAS_AVX2) != 0; }
+int64_t er_has_avx2(void) { return (features() & HAS_AVX2) != 0; }
 
-PUBLIC int64_t edgeret_instruction_set(void)
+int64_t er_widest_set(void)
 {
     const int has = features();
     if (has & HAS_AVX512_VNNI) return AVX512_VNNI;
@@ -54,7 +54,7 @@ PUBLIC int64_t edgeret_instruction_set(void)
 }
 
 #else
-PUBLIC int64_t edgeret_has_avx2(void) { return 0; }
+int64_t er_has_avx2(void) { return 0; }
 
 #if defined(__aarch64__) && defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
@@ -71,5 +71,5 @@ static int multiplies_bytes(void) { return 1; } /* every Apple CPU that macOS 11
 static int multiplies_bytes(void) { return 0; }
 #endif
 
-PUBLIC int64_t edgeret_instruction_set(void) { return multiplies_bytes() ? ARM64_DOTPROD : GENERIC; }
+int64_t er_widest_set(void) { return multiplies_bytes() ? ARM64_DOTPROD : GENERIC; }
 #endif

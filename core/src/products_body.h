@@ -1,4 +1,4 @@
-/* Rows of numbers times a product's weights, in one way to multiply bytes; transformer.c includes this once for each. It
+/* Rows of numbers times a product's weights, in one way to multiply bytes; transform.c includes this once for each. It
    gives Whole, a vector of WIDTH whole numbers, and what is done with it: zero, load, spread (four bytes of a row, to
    every place), add_products (of four bytes each) and store; ACROSS and DOWN, how many such vectors of columns, and how
    many rows, are summed at a time; OFFSET, what is taken from a row's bytes before; NAME, which makes names differ. */

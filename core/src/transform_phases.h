@@ -1,5 +1,5 @@
 /* A transformer's phases, which are the same in every set of instructions: what takes their time is what the desk's set
-   has. transformer.c includes this once. */
+   has. transform.c includes this once. */
 
 /* A room for attention holds a head's keys on their side, (size, wide), where `wide` is count made a multiple of 16; four
    rows of `wide`; then queries and values (count, size). This puts in those of token s, of its query, key and value. */

@@ -1,11 +1,11 @@
-/* The head for arguments, as edgeret_point reads it; scoring/compiled_arguments.py makes it, and vouches for all sizes. */
+/* The head for arguments, as er_point reads it; argument_head.c makes it, and vouches for all sizes. */
 
-#ifndef EDGERET_ARGUMENTS_H
-#define EDGERET_ARGUMENTS_H
+#ifndef ER_ARGUMENT_HEAD_H
+#define ER_ARGUMENT_HEAD_H
 
-#include "transformer.h"
+#include "transform.h"
 
-/* As in scoring/argument_shape.py. PADDED and SMALL are made multiples of what a product takes at a time. */
+/* As in section 8.4. PADDED and SMALL are made multiples of what a product takes at a time. */
 enum { ARG_WIDTH = 128, ARG_LAYERS = 2, ARG_HEADS = 4, ARG_INNER = 256, LONGEST = 24, BEFORE = 3 };
 enum { FEATURES = 65, RELATIONS = 3, PADDED = 80, KINDS = 25, SMALL = 64, OPTION_FEATURES = 4 };
 
@@ -39,5 +39,8 @@ typedef struct {
     float *x, *next, *wide, *three, *attended, *ask, *answer, *small, *line;
     Desk desk;
 } ArgumentDesk;
+
+/* The log-shares of a call's arguments, and how many floats of room that takes; without `room` that alone. */
+int64_t er_point(const ArgumentHead *of, const ArgumentCall *call, int64_t set, float *room, const ArgumentShares *found);
 
 #endif

@@ -1,4 +1,4 @@
-/* What takes a transformer's time beside products (products_body.h), in one set of instructions; transformer.c includes
+/* What takes a transformer's time beside products (products_body.h), in one set of instructions; transform.c includes
    this once for each that has floating-point numbers of its own, and gives NAME, which makes names differ. */
 
 /* `out` (count, n): rows, with those beside them added, of mean 0 and deviation 1, times a gain and a bias added. */

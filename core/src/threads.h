@@ -1,14 +1,14 @@
 /* The few calls of POSIX threads that workers.c makes. Windows has others for the same, so there they are
    given their POSIX names; WebAssembly without threads has none, and needs none. Knows nothing of what threads do. */
 
-#ifndef EDGERET_THREADS_H
-#define EDGERET_THREADS_H
+#ifndef ER_THREADS_H
+#define ER_THREADS_H
 
-#if defined(__wasm__) && !defined(_REENTRANT) && !defined(EDGERET_ALONE)
-#define EDGERET_ALONE
+#if defined(__wasm__) && !defined(_REENTRANT) && !defined(ER_ALONE)
+#define ER_ALONE
 #endif
 
-#if defined(EDGERET_ALONE) /* defined by whoever compiles for a bare device, too */
+#if defined(ER_ALONE) /* defined by whoever compiles for a bare device, too */
 #elif defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>

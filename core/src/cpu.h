@@ -1,16 +1,16 @@
-/* The sets of instructions that loops are compiled for; their numbers are those in encoders/compiled.py. */
+/* The sets of instructions that loops are compiled for, the plainest first. */
 
-#ifndef EDGERET_CPU_H
-#define EDGERET_CPU_H
+#ifndef ER_CPU_H
+#define ER_CPU_H
 
 #include "arithmetic.h"
 
 enum { GENERIC, AVX2, AVX_VNNI, AVX512, AVX512_VNNI, ARM64_DOTPROD, SETS };
 
 /* Whether this CPU has AVX2 and FMA, and its system keeps their registers. */
-PUBLIC int64_t edgeret_has_avx2(void);
+int64_t er_has_avx2(void);
 
 /* The set that encodes fastest here, a number of the above; GENERIC where none is. */
-PUBLIC int64_t edgeret_instruction_set(void);
+int64_t er_widest_set(void);
 
 #endif

@@ -1,15 +1,19 @@
-/* A transformer that reads texts: edgeret_transform gives the vectors of their tokens, as CompiledEncoder
-   (encoders/compiled.py) wants them; edgeret_pack arranges a product's weights for it.
+/* As it always was compiled: a product and a sum are one operation where the CPU has it, which -std=c11 would forbid, and
+   rounding to bytes makes much of a last bit. */
+#if !defined(__clang__)
+#pragma GCC optimize("O3", "fp-contract=fast", "no-math-errno", "no-trapping-math")
+#endif
+
+/* A transformer that reads texts: er_transform_texts gives the vectors of their tokens; er_pack_weights arranges a product's
+   weights for it.
 
    Weights are whole numbers of 7 or 8 bits. Activations become bytes row by row, each row by a scale and a zero of its
    own, so that no token's rounding depends on another's, nor a text's on those beside it, nor on how many workers share
-   them. Sums of bytes are exact, in every set of instructions the same. Knows nothing of Python. */
+   them. Sums of bytes are exact, in every set of instructions the same. */
 
-#include "transformer.h"
+#include "transform.h"
 
-#if !defined(EDGERET_TEXTS_ALONE) /* for who has no head of arguments to run */
-#include "arguments.h"
-#endif
+#include "argument_head.h"
 #include "cpu.h"
 
 enum { PATIENCE = 200 }; /* looks at a part that another has begun, before it is done here, too */
@@ -167,7 +171,7 @@ INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
 }
 INLINE void NAME(store)(int32_t *at, Whole sums) { memcpy(at, &sums, sizeof sums); }
 #endif
-#include "transformer_body.h"
+#include "transform_body.h"
 #include "products_body.h"
 
 #if defined(__x86_64__)
@@ -193,7 +197,7 @@ INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
 {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(row, weights), _mm256_set1_epi16(1)));
 }
-#include "transformer_body.h"
+#include "transform_body.h"
 #include "products_body.h"
 END
 
@@ -227,7 +231,7 @@ INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights) /* as with 
 {
     return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(row, weights), _mm512_set1_epi16(1)));
 }
-#include "transformer_body.h"
+#include "transform_body.h"
 #include "products_body.h"
 END
 
@@ -292,15 +296,11 @@ static const Arithmetic SETS_HERE[SETS] = {
 #endif
 };
 
-#include "transformer_phases.h"
+#include "transform_phases.h"
 
-/* How many columns of weights a set of instructions takes at a time; 0 if this library was made without it. */
-PUBLIC int64_t edgeret_panel(int64_t set) { return set >= 0 && set < SETS ? SETS_HERE[set].panel : 0; }
+int64_t er_panel(int64_t set) { return set >= 0 && set < SETS ? SETS_HERE[set].panel : 0; }
 
-/* Weights (rows, columns), arranged as they are read: panel after panel of columns, of each four rows of every column;
-   and the `sums` of their columns. Gives the largest weight without its sign. */
-PUBLIC int64_t edgeret_pack(const int8_t *weights, int64_t rows, int64_t columns, int64_t panel, int8_t *packed,
-                            int32_t *sums)
+int64_t er_pack_weights(const int8_t *weights, int64_t rows, int64_t columns, int64_t panel, int8_t *packed, int32_t *sums)
 {
     int32_t largest = 0;
     memset(sums, 0, (size_t)columns * sizeof *sums);
@@ -317,15 +317,13 @@ PUBLIC int64_t edgeret_pack(const int8_t *weights, int64_t rows, int64_t columns
     return largest;
 }
 
-/* How many floats are needed to read so many tokens, of texts of up to `longest` each. They may begin anywhere. */
-PUBLIC int64_t edgeret_room(const Transformer *of, int64_t count, int64_t longest, int64_t workers)
+int64_t er_transform_room(const Transformer *of, int64_t count, int64_t longest, int64_t workers)
 {
     Reading job = plan(of, count, count, longest, workers);
     return (int64_t)(furnish(&job, NULL) / sizeof(float)) + 16;
 }
 
-/* Whether every worker has left a room, in which edgeret_transform left some; with `wait`, when they have. */
-PUBLIC int64_t edgeret_left(float *room, int64_t wait) { return edgeret_gone(reading_in(room), wait); }
+int64_t er_transform_left(float *room, int64_t wait) { return er_gone(reading_in(room), wait); }
 
 /* A text's vector (hidden,), of its tokens' (count, hidden): its first token's, or their mean, as a unit vector where that
    is asked for. Whether all numbers are finite. */
@@ -348,13 +346,8 @@ static int pool(const float *tokens, int64_t count, int64_t hidden, int64_t firs
     return isfinite(all) && isfinite(squared);
 }
 
-/* The vectors of all tokens (count, hidden) of texts, by the tokens' numbers, and those of the texts (texts, hidden), as
-   `pool` makes them. Text i ends before token `ends[i]`; up to `workers` CPUs share the work. 0; 1 for a number that no
-   token has, an empty text or one that is too long; 2 for vectors with numbers that are none. 4 more if a worker is late,
-   which nobody waited for: the room and the weights must stay until edgeret_left says that it is gone. */
-PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64_t *ids, const int64_t *ends,
-                                 int64_t texts, int64_t workers, int64_t first, int64_t unit, float *room,
-                                 float *tokens, float *vectors)
+int64_t er_transform_texts(const Transformer *of, int64_t set, const int64_t *ids, const int64_t *ends, int64_t texts,
+                           int64_t workers, int64_t first, int64_t unit, float *room, float *tokens, float *vectors)
 {
     int64_t longest = 0, start = 0;
     for (int64_t i = 0; i < texts; start = ends[i++]) {
@@ -362,7 +355,7 @@ PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64
         if (length < 1 || length > of->positions) return 1;
         longest = length > longest ? length : longest;
     }
-    if (texts < 1 || !edgeret_panel(set)) return 1;
+    if (texts < 1 || !er_panel(set)) return 1;
     for (int64_t t = 0; t < start; t++)
         if (ids[t] < 0 || ids[t] >= of->tokens) return 1;
     Reading planned = plan(of, texts, start, longest, workers), *job = reading_in(room);
@@ -373,11 +366,11 @@ PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64
     memcpy(job->ends, ends, (size_t)texts * sizeof *ends);
     for (int64_t i = 0; i < phases(of); i++) atomic_init(job->taken + i, 0);
     for (int64_t i = 0; i < phases(of) * job->parts; i++) atomic_init(job->makers + i, 0);
-    const int64_t late = edgeret_share(run_phases, job, job->workers);
-    for (int64_t first = 0; first < start; first += job->block) {
-        const Desk *desk = made_at(job, 2 * of->count, first / job->block);
-        const int64_t rest = start - first, count = rest < job->block ? rest : job->block;
-        memcpy(tokens + first * of->hidden, desk->tokens[of->count % 2] + first * of->hidden,
+    const int64_t late = er_share(run_phases, job, job->workers);
+    for (int64_t begin = 0; begin < start; begin += job->block) {
+        const Desk *desk = made_at(job, 2 * of->count, begin / job->block);
+        const int64_t rest = start - begin, count = rest < job->block ? rest : job->block;
+        memcpy(tokens + begin * of->hidden, desk->tokens[of->count % 2] + begin * of->hidden,
                (size_t)(count * of->hidden) * sizeof *tokens);
     }
     int fine = 1;
@@ -387,8 +380,7 @@ PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64
     return (fine ? 0 : 2) + (late ? 4 : 0);
 }
 
-#if !defined(EDGERET_TEXTS_ALONE)
-#include "arguments_body.h"
+#include "argument_head_body.h"
 
 static size_t furnish_call(const ArgumentHead *of, const ArgumentCall *call, char *room, ArgumentDesk *at)
 {
@@ -412,9 +404,7 @@ static size_t furnish_call(const ArgumentHead *of, const ArgumentCall *call, cha
     return used;
 }
 
-/* The log-shares of a call's arguments, and how many floats of room that takes; without `room` that alone. */
-PUBLIC int64_t edgeret_point(const ArgumentHead *of, const ArgumentCall *call, int64_t set, float *room,
-                             const ArgumentShares *found)
+int64_t er_point(const ArgumentHead *of, const ArgumentCall *call, int64_t set, float *room, const ArgumentShares *found)
 {
     ArgumentDesk at;
     char *aligned = room ? (char *)(((uintptr_t)room + 63) & ~(uintptr_t)63) : NULL;
@@ -423,4 +413,3 @@ PUBLIC int64_t edgeret_point(const ArgumentHead *of, const ArgumentCall *call, i
     if (room) point(of, call, &at, found);
     return used;
 }
-#endif

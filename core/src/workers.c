@@ -1,3 +1,6 @@
+#define _GNU_SOURCE /* signals are POSIX, not C */
+#define _DARWIN_C_SOURCE
+
 /* The threads are made with the first work that is shared, and are never more than were asked for. Between works they
    sleep, so they cost nothing. One work is shared at a time: whoever comes meanwhile does all alone, since then the CPUs
    have enough to do. Nobody waits for a thread that has not come back from its work, which other programs may keep from
@@ -11,15 +14,15 @@
 
 #include "threads.h"
 
-#if defined(EDGERET_ALONE)
-int64_t edgeret_share(Work *work, void *of, int64_t workers)
+#if defined(ER_ALONE)
+int64_t er_share(Work *work, void *of, int64_t workers)
 {
     (void)workers;
     work(of, 0);
     return 0;
 }
 
-int64_t edgeret_gone(const void *of, int64_t wait)
+int64_t er_gone(const void *of, int64_t wait)
 {
     (void)of;
     (void)wait;
@@ -118,7 +121,7 @@ static int64_t somebody_at(const void *of)
     return found;
 }
 
-int64_t edgeret_share(Work *work, void *of, int64_t workers)
+int64_t er_share(Work *work, void *of, int64_t workers)
 {
     if (workers > MOST_WORKERS) workers = MOST_WORKERS;
     if (workers < 2 || atomic_flag_test_and_set(&busy)) {
@@ -143,7 +146,7 @@ int64_t edgeret_share(Work *work, void *of, int64_t workers)
     return late;
 }
 
-int64_t edgeret_gone(const void *of, int64_t wait)
+int64_t er_gone(const void *of, int64_t wait)
 {
     pthread_mutex_lock(&lock);
     while (wait && somebody_at(of)) pthread_cond_wait(&left, &lock);

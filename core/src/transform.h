@@ -1,8 +1,8 @@
-/* A transformer's weights, as transformer.c and its bodies read them. What is behind a pointer is vouched for by whoever
-   calls: encoders/compiled.py, of a graph that encoders/transformer_graph.py read. */
+/* A transformer's weights, and what reads texts with them: what takes an encoding's time. What is behind a pointer is
+   vouched for by whoever calls: transformer.c, which found it in an encoder's file. */
 
-#ifndef EDGERET_TRANSFORMER_H
-#define EDGERET_TRANSFORMER_H
+#ifndef ER_TRANSFORM_H
+#define ER_TRANSFORM_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ typedef uint8_t Bytes __attribute__((vector_size(16), aligned(1), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* A product's weights (rows, columns): `packed` as edgeret_pack has them, a scale and a bias a column, the `sums` of the
+/* A product's weights (rows, columns): `packed` as er_pack_weights has them, a scale and a bias a column, the `sums` of the
    columns' weights, and what the numbers of a row are multiplied by before they become bytes, `shrink` (rows,). */
 typedef struct {
     const int8_t *packed;
@@ -106,5 +106,25 @@ struct Reading {
     atomic_int *taken; /* not of eight bytes, which 32-bit devices cannot add to at once */
     Maker *makers;
 };
+
+/* How many columns of weights a set of instructions takes at a time; 0 if this library was made without it. */
+int64_t er_panel(int64_t set);
+
+/* Weights (rows, columns), arranged as they are read: panel after panel of columns, of each four rows of every column;
+   and the `sums` of their columns. Gives the largest weight without its sign. */
+int64_t er_pack_weights(const int8_t *weights, int64_t rows, int64_t columns, int64_t panel, int8_t *packed, int32_t *sums);
+
+/* How many floats are needed to read so many tokens, of texts of up to `longest` each. They may begin anywhere. */
+int64_t er_transform_room(const Transformer *of, int64_t count, int64_t longest, int64_t workers);
+
+/* The vectors of all tokens (count, hidden) of texts, by the tokens' numbers, and those of the texts (texts, hidden), as
+   `pool` makes them. Text i ends before token `ends[i]`; up to `workers` CPUs share the work. 0; 1 for a number that no
+   token has, an empty text or one that is too long; 2 for vectors with numbers that are none. 4 more if a worker is late,
+   which nobody waited for: the room and the weights must stay until er_transform_left says that it is gone. */
+int64_t er_transform_texts(const Transformer *of, int64_t set, const int64_t *ids, const int64_t *ends, int64_t texts,
+                           int64_t workers, int64_t first, int64_t unit, float *room, float *tokens, float *vectors);
+
+/* Whether every worker has left a room, in which er_transform_texts left some; with `wait`, when they have. */
+int64_t er_transform_left(float *room, int64_t wait);
 
 #endif

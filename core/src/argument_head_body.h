@@ -1,5 +1,5 @@
-/* The head for arguments, by what its desk's set of instructions has; transformer.c includes it. The same as
-   scoring/argument_head.py, but for activations that become bytes. */
+/* The head for arguments, by what its desk's set of instructions has; transform.c includes it. The same as the
+   reference's, but for activations that become bytes. */
 
 /* `to` (count, n) and what is `added` to it. */
 static void add_rows(float *restrict to, const float *restrict added, int64_t n)

@@ -1,3 +1,0 @@
-#include "kernel_here.h"
-
-#include "../../edgeret/kernel/cpu.c"
