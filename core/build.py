@@ -48,6 +48,13 @@ USED = {
 (valgrind --tool=callgrind). All others are as small as can be: together they cost half a hundredth of the time."""
 
 
+NEED_FOLDERS = {
+    *("folder", "folder_windows", "disk", "disk_windows", "disk_none"),
+    *("store", "store_bundles", "store_proof", "store_state"),
+}
+"""Sources that are of no use without a file system."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A platform: what zig calls it, what its shared library is called, and what else it wants."""
@@ -96,7 +103,7 @@ def compiler() -> list[str]:
 
 def sources(target: Target) -> Iterator[Path]:
     """What is compiled; a page has no folders to read."""
-    left_out = {"folder", "folder_windows"} if target.shared.endswith(".wasm") else set()
+    left_out = NEED_FOLDERS if target.shared.endswith(".wasm") else set()
     for path in sorted((CORE / "src").glob("*.c")):
         if path.stem not in left_out:
             yield path

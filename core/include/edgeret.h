@@ -53,7 +53,7 @@ typedef enum {
     ER_NO_ENCODER = 5, /* the bundle's encoder does not run here; er_load_options takes another one, er_begin_with its vectors */
     ER_FULL = 6,       /* a task with as many calls, or failures, as it can hold: 256 */
     ER_BAD_OVERLAY = 7, /* an overlay that is damaged, forged, or another encoder's */
-    ER_NOT_KEPT = 8    /* what was to be learned or forgotten could not be written, and was not: no room, another writer */
+    ER_NOT_KEPT = 8    /* what was to be learned, forgotten or put into a store could not be written, and was not: no room, another writer */
 } er_status;
 
 typedef struct {
@@ -199,6 +199,65 @@ ER_API er_status er_with_tools(const er_model *, const er_change *, er_model **,
 /* A tool's vector, and behind it those of the examples that it shows, (count, dimension): unit vectors of the encoder that
    decides, as er_change takes them. Whoever keeps them adds the tool at the next start without encoding it. */
 ER_API er_status er_tool_vectors(const er_model *, uint32_t tool, float *room, size_t *count, er_error *);
+
+/* ---- Versions ----
+
+   A device gets the next bundle while people use the one before. A store is a folder (FORMAT.md 22) with versions of a bundle side by
+   side, one of them active. Python's edgeret.BundleStore reads and writes the same folder:
+
+       er_store *store; er_model *model; er_error trouble;
+       if (er_store_open("bundles", NULL, &store, &why)) return puts(why.text), 1;
+       …a new one came…
+       if (er_store_add(store, "download", ER_TEXT("2.1"), ER_TEXT(""), NULL, &why)) puts(why.text);
+       else if (er_store_activate(store, ER_TEXT("2.1"), NULL, &why)) puts(why.text);
+       …at each start, and whenever another one is to decide…
+       if (er_store_load(store, &model, &trouble, &why)) return puts(why.text), 1;
+
+   No version decides before its files are proved, its golden vectors and decisions (section 3) are done again here, and the
+   probe has passed it. A store keeps no file open and holds no model: threads and processes may share its folder, and models
+   live as long as those of er_load. Killed at any moment, a writer leaves the store as it was or as it was to be. */
+
+typedef struct er_store er_store; /* a folder of versions: shared by threads */
+
+typedef struct {
+    size_t size;                 /* sizeof(er_store_options) */
+    const er_load_options *load; /* how every version is loaded; copied. Without content_hash and signatures, which the store knows */
+    er_status (*probe)(void *context, const er_model *, er_error *); /* what is not ER_OK refuses a version, in its words; NULL: all pass */
+    void *context;               /* is handed to it */
+    double wait_s;               /* for another writer to end; 60 if 0 */
+} er_store_options;
+
+typedef struct {
+    char content_hash[65], name[65]; /* end with a zero byte */
+    int32_t active;                  /* 1: the one that decides */
+    int32_t good;                    /* 1: the one that was active before; 2: the one before that; 0: never, or left for a better one */
+} er_store_version;
+
+/* Opens the store in a folder, which is made, in a folder that is there. Nothing is loaded yet. */
+ER_API er_status er_store_open(const char *folder, const er_store_options *, er_store **, er_error *);
+ER_API void er_store_close(er_store *); /* NULL is fine; models stay */
+
+/* Copies a bundle into the store, each byte proved, with the signatures beside it; one that is there and damaged is mended. It is not
+   active yet. `name`: what to call it; empty: the name that it has, or its hash's first 12 digits. `content_hash`: as in er_load_options.
+   What was added is told, unless `told` is NULL. On disk when it returns. */
+ER_API er_status er_store_add(er_store *, const char *bundle, er_text name, er_text content_hash, er_store_version *told, er_error *);
+
+/* All versions, in the order in which they were added. */
+ER_API er_status er_store_list(const er_store *, er_store_version *room, size_t *count, er_error *);
+
+/* Deletes a version that is not active, by its name, its content hash, or 8 and more of that one's first digits. */
+ER_API er_status er_store_remove(er_store *, er_text version, er_error *);
+
+/* Loads a version, has it prove itself, and then makes it the active one. If that fails, nothing was switched, and the store's file
+   says why. The model is handed over; `made` may be NULL. */
+ER_API er_status er_store_activate(er_store *, er_text version, er_model **made, er_error *);
+
+/* The same with the version that was active before; should it fail, with the one before that. */
+ER_API er_status er_store_rollback(er_store *, er_text reason, er_model **made, er_error *);
+
+/* Loads the active version. Should it not load any more, or not prove itself, the last good one is active from now on and comes instead:
+   then `trouble`, which may be NULL, says why. Not for want of memory, or for options that do not fit. */
+ER_API er_status er_store_load(er_store *, er_model **made, er_error *trouble, er_error *);
 
 /* ---- A task ---- */
 

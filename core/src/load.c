@@ -3,6 +3,7 @@
 
 #include "distinct.h"
 #include "arguments.h"
+#include "beside.h"
 #include "encode.h"
 #include "folder.h"
 #include "hnsw.h"
@@ -251,51 +252,13 @@ static void drop(er_model *model)
     er_free(root);
 }
 
-#ifdef _WIN32
-static bool is_separator(char c) { return c == '/' || c == '\\' || c == ':'; }
-#else
-static bool is_separator(char c) { return c == '/'; }
-#endif
-
-/* A copy of the file NAME.sig beside a folder, by the folder's path: what was verified must not change before it is used. */
-static bool read_signatures(const source *s, er_text *found)
-{
-    er_arena *arena = s->arena;
-    er_mapped file;
-    if (!s->path)
-        return er_refuse(arena->error, ER_BAD_INPUT, "files in memory have none beside them; give the content of NAME.sig as options.signatures");
-    size_t end = strlen(s->path);
-    while (end > 1 && is_separator(s->path[end - 1])) end--;
-    size_t begin = end;
-    while (begin > 0 && !is_separator(s->path[begin - 1])) begin--;
-    const er_text name = {s->path + begin, end - begin};
-    if (!name.length || er_is(name, ".") || er_is(name, ".."))
-        return er_refuse(arena->error, ER_BAD_INPUT, "%s: signatures are beside the bundle's folder; give its path by name", s->shown);
-    char *beside = ER_TAKE(arena, char, name.length + 5), *parent = ER_TAKE(arena, char, begin + 2);
-    if (!beside || !parent) return false;
-    memcpy(beside, name.at, name.length);
-    memcpy(beside + name.length, ".sig", 4);
-    if (begin > 1 && s->path[begin - 1] == '/' && s->path[begin - 2] != ':') begin--;
-    memcpy(parent, begin ? s->path : ".", begin ? begin : 1);
-    er_folder *folder = er_folder_open(arena, parent);
-    const bool fine = folder && er_folder_map(arena, folder, (er_text){beside, name.length + 4}, ER_MOST_SIGNATURES,
-                                              "get it from where the bundle came from, or sign the bundle: edgeret-export sign", &file);
-    er_folder_close(folder);
-    if (!fine) return false;
-    char *copy = ER_TAKE(arena, char, file.length + 1);
-    if (copy && file.length) memcpy(copy, file.bytes, file.length);
-    *found = (er_text){copy, file.length};
-    er_unmap(&file);
-    return copy != NULL;
-}
-
 static bool load_once(source *s, er_model *model, double most_loss, bool alone)
 {
     er_mapped manifest = {0};
     if (!read_file(s, ER_TEXT("manifest"), ER_MOST_MANIFEST, "it is not a bundle; " ER_REBUILD, &manifest)) return false;
     er_trusted trusted = s->trusted;
     const bool asked = trusted.trust.at != NULL;
-    const bool proved = (!asked || trusted.signatures.length || read_signatures(s, &trusted.signatures)) &&
+    const bool proved = (!asked || trusted.signatures.length || er_signatures_beside(s->arena, s->path, s->shown, &trusted.signatures)) &&
                         er_manifest_of(s->arena, (er_text){manifest.bytes, manifest.length}, s->wanted, asked ? &trusted : NULL, s->shown, s->where,
                                        &s->manifest);
     const uint32_t count = proved ? s->manifest.count : 0;
@@ -312,24 +275,6 @@ static bool load_once(source *s, er_model *model, double most_loss, bool alone)
 }
 
 /* ---- The door ---- */
-
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-/* 64 digits in lower case, white space around them left out. */
-static bool take_hash(er_error *error, er_text given, char digits[64], er_text *hash)
-{
-    er_text text = given;
-    for (; text.length && is_space(text.at[0]); text.at++, text.length--) {}
-    for (; text.length && is_space(text.at[text.length - 1]); text.length--) {}
-    bool fine = text.length == 64;
-    for (size_t i = 0; i < 64 && fine; i++) {
-        const char c = text.at[i];
-        digits[i] = (char)(c >= 'A' && c <= 'F' ? c + 32 : c);
-        fine = (c >= '0' && c <= '9') || (digits[i] >= 'a' && digits[i] <= 'f');
-    }
-    *hash = (er_text){digits, 64};
-    return fine || er_refuse(error, ER_BAD_INPUT, "a content hash has 64 hexadecimal digits, found \"%s\"; see: edgeret inspect", er_show(given).at);
-}
 
 /* Seconds since 1970; a page's C has nobody to ask. */
 static int64_t clock_says(void)
@@ -372,7 +317,7 @@ static er_status load(source *s, const er_load_options *given, er_model **made, 
     er_load_options options;
     char digits[64];
     if (!take_options(error, given, &options)) return error->status;
-    if (options.content_hash.length && !take_hash(error, options.content_hash, digits, &s->wanted)) return error->status;
+    if (options.content_hash.length && !er_given_hash(error, options.content_hash, digits, &s->wanted)) return error->status;
     s->trusted = (er_trusted){options.trust, options.signatures, options.now};
     er_arena arena = {.error = error};
     er_model *model = ER_TAKE(&arena, er_model, 1);
