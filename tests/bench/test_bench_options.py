@@ -75,10 +75,10 @@ def test_batches_are_refused_for_static_shapes_before_anything_is_measured(
     [
         ("--sizes", "x", "--sizes must be numbers with commas between them, found 'x'"),
         ("--sizes", "20.5", "--sizes must be numbers"),
-        ("--sizes", "9", "at least 10 tools"),
-        ("--sizes", ",", "at least 10 tools"),
-        ("--dimension", "0", "dimension"),
-        ("--dimension", "x", "--dimension"),
+        ("--sizes", "1", "from 2 to 50000 tools"),
+        ("--sizes", ",", "from 2 to 50000 tools"),
+        ("--sizes", "50001", "from 2 to 50000 tools"),
+        ("--base", "/gone", "/gone"),
         pytest.param("--seed", "-1", "seed"),
     ],
 )

@@ -27,7 +27,7 @@ from edgeret_bench.results.tables import measured, tables
 from edgeret_bench.results.writing import printed
 from edgeret_bench.speed import latency, scaling, sweeps
 
-FIGURES = {"next-tool": 4, "plan": 3, "few": 1, "stream": 3, "latency": 6, "scaling": 4}
+FIGURES = {"next-tool": 4, "plan": 3, "few": 1, "stream": 3, "latency": 6, "scaling": 3}
 MARK = "document.documentElement.dataset.pwned=1"
 HOSTILE = f'</script><script>{MARK}</script><img src=x onerror="{MARK}">|&amp;'
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
@@ -82,15 +82,14 @@ def files(tiny_original: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
             *((sweeps, name, 8) for name in ("QUERIES", "BLOCK")),
             (sweeps, "SLICE_SECONDS", 0.02),
             (scaling, "QUERIES", 8),
-            *((scaling, name, (6, 12)) for name in ("CLUSTERS", "HISTORIES")),
-            (scaling.run, "__defaults__", (384, 0, (10, 20), (8, 16))),
+            *((scaling, name, (6, 12)) for name in ("LEARNED", "HISTORIES")),
         ):
             patch.setattr(module, name, value)
         run("next-tool", tiny_original, "--demos", demos, "--methods", "dr,fused,similarity", "-o", made["next-tool"])
         run("plan", tiny_original, "--demos", demos, "--plans", 3, "-o", made["plan"])
         options = [*short, *swept, "--sustained", "0.05", "-o", made["latency"]]
         run("latency", tiny_original, "--queries", queries, *options)
-        run("lab", "scaling", "--dimension", 8, "--sizes", "10,20", "-o", made["scaling"])
+        run("lab", "scaling", "--sizes", "10,20", "-o", made["scaling"])
     for result in (few_result(), stream_result()):
         made[result["kind"]] = folder / f"{result['kind']}.json"
         write_result(made[result["kind"]], result)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +46,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         (suite, "SUSTAINED_SECONDS", 0.04),
         (scaling, "QUERIES", 4),
         (scaling, "TOOLS", (10, 20)),
-        *((scaling, name, (6, 12)) for name in ("CLUSTERS", "HISTORIES")),
-        (scaling, "run", partial(scaling.run, labels=(8,))),
+        *((scaling, name, (6, 12)) for name in ("LEARNED", "HISTORIES")),
         (few, "SIZES", (3, 7)),
         (edgeret_export.build, "encode", encoded_tiny),
         (cards, "find_card", {"tiny": tiny_card()}.__getitem__),
@@ -153,15 +151,14 @@ def test_a_benchmark_that_cannot_run_does_not_stop_the_others(demos: Path, tmp_p
     found = run(tmp_path / "out", demos, only_scaling)
     assert found["unavailable"] == {name: str(error) for name, error in errors.items()}
     assert (found["ok"], found["results"]) == (True, [str(tmp_path / "out" / "scaling.json")])
-    assert found["figures"] == 4
+    assert found["figures"] == 3
 
 
 def small_scaling(target: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scaling, "QUERIES", 3)
-        patch.setattr(scaling, "CLUSTERS", (3,))
-        patch.setattr(scaling, "run", partial(scaling.run, labels=(8,)))
-        benchmark(["lab", "scaling", "--sizes", "10", "--dimension", "8", "-o", str(target)])
+        patch.setattr(scaling, "LEARNED", (3,))
+        benchmark(["lab", "scaling", "--sizes", "10", "-o", str(target)])
 
 
 def test_a_library_that_is_not_installed_does_not_stop_the_others(demos: Path, tmp_path: Path) -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import edgeret
-from edgeret.errors import InputError
 from edgeret.runtime.runtime import Runtime
-from edgeret.types import END
 from edgeret_bench.speed import energy, reference, scaling, sweeps
 from edgeret_bench.speed.energy import Meter, page_faults
 from edgeret_bench.speed.latency import STAGES
@@ -34,7 +31,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps, "BLOCK", 8)
     monkeypatch.setattr(sweeps, "SLICE_SECONDS", 0.01)
     monkeypatch.setattr(scaling, "QUERIES", 5)
-    monkeypatch.setattr(scaling, "CLUSTERS", (3, 6))
+    monkeypatch.setattr(scaling, "LEARNED", (3, 6))
     monkeypatch.setattr(scaling, "HISTORIES", (0, 3))
 
 
@@ -202,69 +199,20 @@ def test_the_reference_computes_finite_numbers() -> None:
     assert 0.01 < np.abs(out).mean() < 1
 
 
-def test_scaling_has_a_row_for_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("hnswlib")
-    found = scaling.run(16, 3, tools=(80, 20), labels=(6, 30))
-    assert (found["dimension"], found["seed"], found["n_queries"]) == (16, 3, 5)
+def test_scaling_has_a_row_for_every_size() -> None:
+    found = scaling.run((80, 20), 3)
+    assert (found["seed"], found["n_queries"]) == (3, 5)
     assert [row["tools"] for row in found["tools"]] == [20, 80]
-    assert found["crossover"]["compared"] == [20, 80]
-    assert found["crossover"]["tools"] in (None, 20, 80)
-    assert [row["labels"] for row in found["labels"]] == [6, 30]
-    assert [row["clusters"] for row in found["clusters"]] == [3, 6]
     assert [row["history"] for row in found["history"]] == [0, 3]
-    for key in ("tools", "labels", "clusters", "history"):
+    assert [row["learned"] for row in found["learned"]] == [3, 6]
+    for key in ("tools", "history", "learned"):
         assert all(set(row) == set(found[key][0]) for row in found[key])
         for row in found[key]:
-            assert all(set(v) == QUANTILES and v["n"] == 5 for name, v in row.items() if name.endswith("_ms"))
-    small_, large = found["tools"]
-    assert large["vectors_mb"] == pytest.approx(80 * 16 * 4 / 1e6)
-    assert small_["recall@10"] > 0.9
-    assert large["hnsw_mb"] > small_["hnsw_mb"]
-    assert found["labels"][1]["mb"] > found["labels"][0]["mb"] > 0
+            assert all(set(v) == QUANTILES for v in row.values() if isinstance(v, dict))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    monkeypatch.setattr(scaling, "hnswlib_available", lambda: False)
-    bare = scaling.run(16, 3, tools=(20,), labels=(6,))
-    assert [set(row) for row in bare["tools"]] == [{"tools", "exact_ms", "vectors_mb"}]
-    assert "requires extra 'hnsw'" in bare["crossover"]["unavailable"]
 
 
-@pytest.mark.parametrize(
-    ("exact", "hnsw", "expected"),
-    [((1, 3), (2, 2), 60), ((3, 3), (2, 2), 30), ((3, 1), (2, 2), None), ((1, 1), (2, 2), None)],
-)
-def test_the_crossover_is_the_first_size_from_which_hnsw_stays_ahead(
-    exact: tuple[float, float], hnsw: tuple[float, float], expected: int | None
-) -> None:
-    rows = [
-        {"tools": size, "exact_ms": {"p50": a}, "hnsw_ms": {"p50": b}}
-        for size, a, b in zip((30, 60), exact, hnsw, strict=True)
-    ]
-    assert scaling.crossover(rows) == {"tools": expected, "compared": [30, 60]}
-
-
-def test_synthetic_libraries_are_unit_rows_that_repeat_under_a_seed() -> None:
-    vectors = scaling.synthetic(50, 16, 4)
-    assert vectors.dtype == np.float32
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-    assert np.array_equal(vectors, scaling.synthetic(50, 16, 4))
-    assert not np.array_equal(vectors, scaling.synthetic(50, 16, 5))
-
-
-def test_synthetic_parts_have_the_sizes_asked_for() -> None:
-    head = scaling.synthetic_head(9, 4, 0)
-    assert (len(head.labels), head.labels[-1]) == (9, END)
-    assert head.arrays.weights.shape == (9, 4)
-    graph = scaling.synthetic_graph(9, 5, 4, 0)
-    assert sorted(graph.labels) == sorted(head.labels)
-    vector = np.ones(4, np.float32) / 2
-    distribution = graph.distribution(graph.locate(vector), (0, 1))
-    assert distribution.shape == (9,)
-    assert distribution.sum() == pytest.approx(1, abs=1e-5)
-    again = scaling.synthetic_graph(9, 5, 4, 0)
-    assert np.array_equal(distribution, again.distribution(again.locate(vector), (0, 1)))
-
-
-@pytest.mark.parametrize("wrong", [{"dimension": 0}, {"tools": (9,)}, {"tools": ()}, {"labels": (5,)}, {"labels": ()}])
-def test_scaling_refuses_sizes_that_make_no_sense(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="at least 10 tools and at least 6 labels"):
-        scaling.run(**{"dimension": 8, "tools": (20,), "labels": (8,), **wrong})
+def test_synthetic_tools_have_names_of_their_own_and_repeat_under_a_seed() -> None:
+    tools = scaling.synthetic(20_000, 4)
+    assert len({tool.name for tool in tools}) == 20_000
+    assert tools[:50] == scaling.synthetic(50, 4) != scaling.synthetic(50, 5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from edgeret.cli.options import add_runtime_options, load_runtime, positive
@@ -13,7 +14,7 @@ from edgeret.host import available_cpus
 from edgeret.inputs.queries import read_texts
 from edgeret.runtime.options import PROFILES
 from edgeret.terminal.console import add_command, table
-from edgeret_bench.commands.common import FITTING, add_benchmark, names, numbers, seed
+from edgeret_bench.commands.common import add_benchmark, names, numbers, seed
 
 MOST_NEIGHBOURS = 64
 
@@ -50,13 +51,11 @@ def add_commands(commands: Any) -> None:
     scale = add_benchmark(
         commands,
         "scaling",
-        "What a decision costs as tools, labels, clusters and histories grow, on a synthetic library; from how many "
-        "tools HNSW pays.",
+        "What a decision costs as tools, calls so far and learned plans grow, among made-up tools.",
         _scaling,
-        extra=FITTING,
     )
-    scale.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
-    scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 200 to 44000, eight of them)")
+    scale.add_argument("--base", metavar="BUNDLE", help="whose encoder decides (default: the installed base)")
+    scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 10 to 10000, six of them)")
     scale.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
 
 
@@ -182,4 +181,4 @@ def _scaling(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_bench.speed import scaling
 
     sizes = numbers(arguments.sizes, int, "--sizes") if arguments.sizes else scaling.TOOLS
-    return scaling.run(arguments.dimension, arguments.seed, sizes)
+    return scaling.run(sizes, arguments.seed, arguments.base and Path(arguments.base))

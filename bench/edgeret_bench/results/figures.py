@@ -183,15 +183,13 @@ def _curves(rows: Sequence[Mapping[str, Any]], x: str, what: str, y: str, log: b
 
 
 def _scaling(result: Result) -> list[Figure]:
-    hnsw = "; HNSW walks a graph" if "hnsw_ms" in result["tools"][0] else ""
     texts = {
-        "tools": f"Median of a search among so many tools. Exact search reads every vector{hnsw}.",
-        "labels": "Medians of the head's work: described_ms and query_ms once a task, step_ms at every step.",
-        "clusters": "Medians of the graph's work: locate_ms once a task, step_ms at every step.",
-        "history": "Medians of graph and head at a step after so many calls.",
+        "tools": "Medians among so many tools: a first decision with its encoding, a later step, a search.",
+        "history": "Median of a step after so many calls.",
+        "learned": "Medians after so many learned plans: learning one, a first decision, a later step.",
     }
     return [
-        Figure(f"cost by {key}", text, _curves(result[key], key, key, "ms", log=key != "history"))
+        Figure(f"cost by {key}", text, _curves(result[key], key, key, "ms", log=key == "tools"))
         for key, text in texts.items()
     ]
 

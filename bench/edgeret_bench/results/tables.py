@@ -254,13 +254,7 @@ def _sure(name: str, row: Mapping[str, Any]) -> list[Any]:
 
 
 def _scaling(result: Result) -> list[Table]:
-    pays = result["crossover"]
-    note = pays.get("unavailable", "")
-    if "tools" in pays:
-        first = pays["tools"]
-        note = "HNSW was faster at no size" if first is None else f"HNSW is faster from {first} tools"
-    keys = ("tools", "labels", "clusters", "history")
-    return [_rows(result, key, f"ms by {key}", note if key == "tools" else "") for key in keys]
+    return [_rows(result, key, f"ms by {key}") for key in ("tools", "history", "learned")]
 
 
 def _peers(result: Result) -> list[Table]:
