@@ -216,7 +216,7 @@ def tables(programs: Programs, entries: list[tuple[int, int, int]]) -> str:
         *list_tables(pool),
         rows("er_value_pattern", "value_patterns", matched),
         *gloss_tables(pool, programs, entries),
-        rows("uint16_t", "weekday_names", [(pool.at(day),) for day in dates._WEEKDAYS]),
+        rows("uint16_t", "weekday_names", [(pool.at(day),) for day in dates._DAY_NAMES]),
         rows("uint16_t", "month_names", [(pool.at(month),) for month in glosses._MONTHS]),
     ]
     return "\n".join(

@@ -146,6 +146,10 @@ static bool sum_of(const er_unit *words, uint32_t count, er_amount *total)
         }
         number.dimension = ER_NO_UNIT;
         end += is_word(words, count, end, "-");
+        if (end + 1 < count && (is_word(words, count, end, "°") || is_word(words, count, end, "degrees") || is_word(words, count, end, "degree"))) {
+            const er_dimension warmth = er_unit_of(words[end + 1].lower, NULL);
+            end += warmth == ER_CELSIUS || warmth == ER_FAHRENHEIT;
+        }
         er_text unit = end < count ? words[end].lower : (er_text){"", 0};
         uint32_t behind = end + 1;
         if (is_word(words, count, end, "per") && is_word(words, count, end + 1, "cent")) unit = (er_text)ER_TEXT("percent"), behind++;

@@ -144,10 +144,20 @@ static const er_fit *fit_at(const line *in, uint32_t at, bool begins, uint32_t k
     return NULL;
 }
 
-/* A list's values, and the units from the first up to the last: the one that suits best, those that commas and "and" join to
-   it, and those of its own kind that it is joined to. No value: the schema refuses them. */
-static bool several(const er_filling *f, const er_parameter *one, const er_fit *fit, const line *in, er_piece *used, const er_json **found)
+/* The share of a value; 0 for one that is too small to be taken. */
+static double share_of(const line *in, const er_fit *fit)
 {
+    for (uint32_t i = 0; i < in->pair_count; i++)
+        if (same_value(in->pairs[i].fit->value, fit->value)) return in->pairs[i].share;
+    return 0.0;
+}
+
+/* A list's values, all their shares, and the units from the first up to the last: the one that suits best, those that commas and "and" join to
+   it, and those of its own kind that it is joined to. No value: the schema refuses them. */
+static bool several(const er_filling *f, const er_parameter *one, const er_fit *fit, const line *in, er_piece *used, const er_json **found, double *share)
+{
+    const er_fit *picked[MOST_ITEMS + 1] = {fit};
+    uint32_t count = 1;
     const er_reading *of = f->suitor->reading;
     values all = {.count = 0};
     uint32_t first = fit->piece.first, last = fit->piece.last;
@@ -159,6 +169,7 @@ static bool several(const er_filling *f, const er_parameter *one, const er_fit *
         if (!next || is_used(f, &next->piece)) break;
         if (at == last && !(is_separate(fit->piece.kind) && is_separate(next->piece.kind))) break;
         if (!add_split(f, next, false, &all)) return false;
+        picked[count++] = next;
         last = next->piece.last;
     }
     while (all.count < MOST_ITEMS) {
@@ -168,12 +179,19 @@ static bool several(const er_filling *f, const er_parameter *one, const er_fit *
         if (!next || is_used(f, &next->piece)) break;
         if (at == first && !is_separate(fit->piece.kind)) break;
         if (!add_split(f, next, true, &all)) return false;
+        picked[count++] = next;
         first = next->piece.first;
     }
     *used = fit->piece;
     used->first = (uint16_t)first;
     used->last = (uint16_t)last;
     *found = er_several(f->suitor->arena, all.at, all.count, one);
+    *share = 0.0;
+    for (uint32_t i = 0; i < count; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < i && !known; k++) known = same_value(picked[k]->value, picked[i]->value);
+        *share += known ? 0.0 : share_of(in, picked[i]);
+    }
     return true;
 }
 
@@ -188,12 +206,13 @@ static bool give(er_filling *f, uint32_t number, line *lines, er_found *found)
     const er_output *output = &f->outputs[number];
     er_piece used = best.fit->piece;
     const er_json *value = best.fit->value;
+    double share = best.share;
     if (output->call && !output->named && best.share < (output->leftover ? OVER_LEFTOVER : OVER_OUTPUT)) return true;
     if (!one->many && is_either(f, &best.fit->piece)) return true;
-    if (one->many && !several(f, one, best.fit, own, &used, &value)) return false;
+    if (one->many && !several(f, one, best.fit, own, &used, &value, &share)) return false;
     if (!value) return true;
     f->used[f->used_count++] = used;
-    *found = (er_found){.value = value, .source = ER_FROM_WORDS, .rule = (uint8_t)(ER_RULE_PIECE + best.fit->piece.kind), .score = best.share,
+    *found = (er_found){.value = value, .source = ER_FROM_WORDS, .rule = (uint8_t)(ER_RULE_PIECE + best.fit->piece.kind), .score = share,
                         .spanned = true, .span = {of->units[used.first].begin, of->units[used.last - 1].end}};
     for (uint32_t i = own->at; i < own->pair_count && found->other_count < MOST_OTHERS; i++) {
         const er_json *other = own->pairs[i].fit->value;

@@ -246,8 +246,11 @@ static bool add_measures(er_reader *r)
     const er_unit *units = r->units;
     for (uint32_t i = 0; i < numbers->count; i++) {
         const er_match one = numbers->at[i];
-        const uint32_t at = one.last + (one.last < r->count && er_point_of(r, one.last) == 0xb0);
-        if (at < r->count && ER_IN(&units[at], MEASURE) && !er_add_match(r, ER_PIECE_MEASURE, one.first, at + 1)) return false;
+        const bool degrees = one.last < r->count && (er_is(units[one.last].lower, "degrees") || er_is(units[one.last].lower, "degree"));
+        const uint32_t at = one.last + (degrees || (one.last < r->count && er_point_of(r, one.last) == 0xb0));
+        if (at >= r->count || !ER_IN(&units[at], MEASURE)) continue;
+        const er_dimension unit = er_unit_of(units[at].lower, NULL);
+        if ((!degrees || unit == ER_CELSIUS || unit == ER_FAHRENHEIT) && !er_add_match(r, ER_PIECE_MEASURE, one.first, at + 1)) return false;
     }
     for (uint32_t at = 0; at < r->count; at++) {
         if (!is_counted(units[at].lower)) continue;

@@ -76,9 +76,10 @@ bool er_gloss_of(const er_glossary *g, er_text lower, er_text *english)
 
 uint32_t er_weekday_of(er_text lower)
 {
+    enum { WEEK = 7, NAMES = sizeof weekday_names / sizeof *weekday_names }; /* in weeks, of names and of short ones */
     uint32_t day = 0;
-    while (day < sizeof weekday_names / sizeof *weekday_names && against(weekday_names[day], lower)) day++;
-    return day;
+    while (day < NAMES && against(weekday_names[day], lower)) day++;
+    return day < NAMES ? day % WEEK : WEEK;
 }
 
 er_text er_month_name(uint32_t number) { return er_pooled(month_names[number]); }

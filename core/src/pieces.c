@@ -46,7 +46,9 @@ static bool is_negated(finder *f, uint32_t first)
     while (at && ER_IN(&r->units[at - 1], BEFORE_VALUE)) at--;
     bool behind = false, found;
     for (uint32_t i = 0; i < f->taken_count; i++) behind = behind || f->taken[i].end == first;
-    if (at && ER_IN(&r->units[at - 1], NEGATION) && !behind) {
+    if (at == first && at && er_is(lower_of(r, at - 1), "no") && !behind && er_is_decimal(er_point_of(r, first))) {
+        found = false; /* "fridge no 4" has a number */
+    } else if (at && ER_IN(&r->units[at - 1], NEGATION) && !behind) {
         found = !er_is(lower_of(r, at - 1), "than") || (at > 1 && ER_IN(&r->units[at - 2], OTHER));
     } else {
         const er_view front = er_part(&r->said.written, 0, r->units[first].begin);
@@ -306,6 +308,22 @@ static bool add_matches(finder *f)
     return true;
 }
 
+/* Runs of capitals with a number in front that is no day's, no time's and no amount's: "12 Baker Street". */
+static bool add_streets(finder *f)
+{
+    static const uint8_t counted[] = {ER_PIECE_PHONE, ER_PIECE_DATE, ER_PIECE_TIME, ER_PIECE_DURATION, ER_PIECE_PERCENT, ER_PIECE_MONEY, ER_PIECE_MEASURE, ER_PIECE_SERIAL};
+    const er_reader *r = f->r;
+    for (uint32_t i = 0; i < r->matches[ER_PIECE_NAME].count; i++) {
+        const er_match name = r->matches[ER_PIECE_NAME].at[i];
+        bool amount = !name.first || !er_is_decimal(er_point_of(r, name.first - 1u));
+        for (uint32_t k = 0; k < sizeof counted && !amount; k++)
+            for (uint32_t m = 0; m < r->matches[counted[k]].count; m++)
+                amount = amount || (r->matches[counted[k]].at[m].first < name.first && name.first <= r->matches[counted[k]].at[m].last);
+        if (!amount && !add(f, ER_PIECE_NAME, name.first - 1u, name.last)) return false;
+    }
+    return true;
+}
+
 /* ---- The whole ---- */
 
 /* The clauses of the text, and the stems of each, once. */
@@ -371,7 +389,8 @@ static bool put_matches(er_reader *r)
     return true;
 }
 
-/* What is known in English is of `language`, or of that which the text seems to be in. */
+/* What is known in English is of `language`, or of that which the text seems to be in. Where no word is known in such a
+   language, there are no pieces. */
 static bool read_as(er_arena *arena, const er_points *query, const er_language *language, er_reading *reading)
 {
     er_reader reader = {.arena = arena, .reading = reading}, *r = &reader;
@@ -387,12 +406,15 @@ static bool read_as(er_arena *arena, const er_points *query, const er_language *
     const er_language seems = er_language_by(&first, NULL);
     reading->language = language ? *language : seems;
     if (!er_cut_units(r)) return false;
+    bool known = !language;
+    for (uint32_t i = 0; i < r->count && !known; i++) known = !r->units[i].same;
+    if (!known) return true;
     reading->language = seems;
     if (!find_clauses(r) || !er_find_matches(r) || !put_matches(r)) return false;
     finder f = {.r = r, .found = ER_TAKE(arena, er_piece, ER_MOST_PIECES), .negated = ER_TAKE(arena, uint8_t, r->count + 1)};
     if (!f.found || !f.negated || !find_corrections(&f)) return false;
     /* The first one that is full leaves out those behind it. */
-    if (add_matches(&f) && add_spoken(&f) && add_commands(&f) && add_between(&f)) add_told(&f);
+    if (add_matches(&f) && add_streets(&f) && add_spoken(&f) && add_commands(&f) && add_between(&f)) add_told(&f);
     sort(f.found, f.count);
     reading->pieces = f.found;
     reading->piece_count = f.count;
@@ -458,10 +480,8 @@ bool er_read_request(er_arena *arena, const er_points *query, er_reading *readin
     if (!reading->unit_count || reading->unit_count > MOST_ANSWER || reading->language != ER_EN || is_english(arena, reading)) return true;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         er_reading other;
-        bool changed = false;
         if (!read_as(arena, query, &others[i], &other)) return false;
-        for (uint32_t k = 0; k < other.unit_count; k++) changed |= !other.units[k].same;
-        if (changed && is_all_when(&other)) return *reading = other, true;
+        if (other.unit_count && is_all_when(&other)) return *reading = other, true;
     }
     return true;
 }

@@ -10,7 +10,7 @@
 #define BIT(kind) (1u << ER_PIECE_##kind)
 enum { WORDS = BIT(CHUNK) | BIT(HEAD) | BIT(TAIL) | BIT(JOINED) | BIT(NAME) | BIT(QUOTED) | BIT(REST) | BIT(CLAUSE) };
 enum { WHENS = BIT(MOMENT) | BIT(DATE) | BIT(TIME), NUMBERS = BIT(NUMBER) | BIT(MEASURE) | BIT(MONEY) | BIT(DURATION) | BIT(PERCENT) };
-enum { TOKENS = BIT(PHONE) | BIT(CODE) | BIT(PATH) | BIT(URL) | BIT(EMAIL), MEASURES = BIT(DURATION) | BIT(MEASURE) | BIT(PERCENT) | BIT(MONEY) };
+enum { TOKENS = BIT(PHONE) | BIT(CODE) | BIT(PATH) | BIT(URL) | BIT(EMAIL) };
 
 /* The kinds of pieces that a kind of parameter may take at all. */
 static const uint32_t suits[ER_KINDS] = {
@@ -69,8 +69,7 @@ static bool is_within(const er_reading *of, const er_piece *piece, uint32_t kind
     return false;
 }
 
-/* Whether a match of some kinds holds all of a piece, and, with `more`, is not the same units. */
-static bool is_inside(const er_reading *of, const er_piece *piece, uint32_t kinds, bool more)
+bool er_is_inside(const er_reading *of, const er_piece *piece, uint32_t kinds, bool more)
 {
     for (uint32_t kind = 0; kind < ER_PIECE_KINDS; kind++)
         for (uint32_t i = of->match_starts[kind]; kinds >> kind & 1 && i < of->match_starts[kind + 1]; i++) {
@@ -172,20 +171,18 @@ static bool is_pointed_at(const er_reading *of, const er_piece *piece, er_kind k
 static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *piece)
 {
     const er_reading *of = s->reading;
-    if (is_inside(of, piece, BIT(SERIAL), true)) return true;
+    if (er_is_inside(of, piece, BIT(SERIAL), true)) return true;
     const bool undated = one->kind == ER_KIND_ANY || one->kind == ER_KIND_PERSON || one->kind == ER_KIND_PLACE || one->kind == ER_KIND_TEXT;
-    if (s->dated && undated && !is_whole(piece->kind) && is_inside(of, piece, WHENS, false)) return true;
+    if (s->dated && undated && !is_whole(piece->kind) && er_is_inside(of, piece, WHENS, false)) return true;
     if (one->kind == ER_KIND_NUMBER || one->kind == ER_KIND_DURATION) {
         /* Seven of "tomorrow at seven" are no people. */
         const bool hours = one->has_unit && one->unit.dimension == ER_SECONDS;
-        if (s->dated && one->kind == ER_KIND_NUMBER && !hours && is_inside(of, piece, BIT(MOMENT), false)) return true;
-        const bool bare = piece->kind == ER_PIECE_NUMBER || piece->kind == ER_PIECE_CHUNK;
-        const uint32_t whole = piece->kind == ER_PIECE_MEASURE ? BIT(DURATION) : bare && one->has_unit ? MEASURES : 0;
-        return is_inside(of, piece, whole, true);
+        if (s->dated && one->kind == ER_KIND_NUMBER && !hours && er_is_inside(of, piece, BIT(MOMENT), false)) return true;
+        return er_is_no_number(s, one, piece);
     }
     if (!er_is_plain_piece(piece->kind) && piece->kind != ER_PIECE_NAME) return false;
     if (!is_whole(piece->kind) && s->points && is_pointed_at(of, piece, one->kind)) return true;
-    if (er_is_other_name(s->arena, of, one, piece)) return true;
+    if (er_is_other_name(s->arena, of, one, piece) || er_lacks_number(of, one, piece)) return true;
     if (one->kind != ER_KIND_TEXT && !piece->first && piece->last + 1u >= of->unit_count && of->unit_count > MOST_WHOLE + 1) return true;
     for (uint32_t i = of->units[piece->first].begin; !s->ascii && i < of->units[piece->last - 1].end; i++)
         if (of->text.points[i] > LAST_LATIN && er_is_letter(of->text.points[i])) return true;

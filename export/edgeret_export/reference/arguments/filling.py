@@ -240,7 +240,11 @@ class Filling:
                 continue
             if not one.many and self._is_either(fit.chunk):
                 continue
-            value, used = (fit.value, fit.chunk) if not one.many else self._several(one, fit, waiting[number])
+            value, used = fit.value, fit.chunk
+            if one.many:
+                value, used, picked = self._several(one, fit, waiting[number])
+                each = {repr(other.value): part for part, other in ((share, fit), *rest)}
+                share = sum(each.get(key, 0.0) for key in dict.fromkeys(repr(other.value) for other in picked))
             if value is MISSING:
                 continue
             self.used.append(used)
@@ -268,10 +272,10 @@ class Filling:
             other.kind in same and (other.first == behind or other.last == before) for other in self.chunks.chunks
         )
 
-    def _several(self, one: Parameter, fit: Fit, fitting: Sequence[Fit]) -> tuple[Any, Chunk]:
-        """A list's values, and the chunk from the first to the last: the one that suits best, those that commas and
-        "and" join to it, and those of its own kind that it is joined to."""
-        values, first, last = _split(fit), fit.chunk.first, fit.chunk.last
+    def _several(self, one: Parameter, fit: Fit, fitting: Sequence[Fit]) -> tuple[Any, Chunk, Sequence[Fit]]:
+        """A list's values, the chunk from the first to the last, and all that were picked: the one that suits best,
+        those that commas and "and" join to it, and those of its own kind that it is joined to."""
+        values, first, last, picked = _split(fit), fit.chunk.first, fit.chunk.last, [fit]
         units = self.chunks.reading.units
         items = [other for other in reversed(fitting) if other.chunk.kind != "joined"]
         behind = {other.chunk.first: other for other in items if other.chunk.first > first}
@@ -285,6 +289,7 @@ class Filling:
             if at == last and not {fit.chunk.kind, behind[at].chunk.kind} <= _SEPARATE:
                 break
             values += _split(behind[at])
+            picked.append(behind[at])
             last = behind[at].chunk.last
         while len(values) < _MOST_ITEMS:
             at = first
@@ -295,8 +300,9 @@ class Filling:
             if at == first and fit.chunk.kind not in _SEPARATE:
                 break
             values = [*_split(before[at]), *values]
+            picked.append(before[at])
             first = before[at].chunk.first
-        return listed(values, one), fit.chunk._replace(first=first, last=last)
+        return listed(values, one), fit.chunk._replace(first=first, last=last), picked
 
     def _from_output(self, one: Parameter, output: Output) -> Found | None:
         """An output: the value that its result has, where somebody told it, or else what stands for it."""

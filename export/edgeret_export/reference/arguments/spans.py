@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.types import Call, Tool
+from edgeret_export.reference.arguments.numbered import is_no_number, lacks_number
 from edgeret_export.reference.arguments.pointing import is_other_name, is_pointed_at, points
 from edgeret_export.reference.arguments.said_before import values_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, leads_of, signed
@@ -66,12 +67,9 @@ _NOT_OF_PART: Mapping[str, tuple[str, ...]] = {
     "day": ("moment", "time", "duration"),
     "time": ("moment", "date", "duration"),
 }
-_MEASURES = ("duration", "measure", "percent", "money")
 _LAST_LATIN = "\u024f"
 """Of scripts behind it no small words are known, so that nobody knows where in a sentence a value ends."""
 _FAR, _MOST_WHOLE = 12.0, 3
-_BARE = ("number", "chunk")
-"""Kinds of chunks that may be the number of a measure without its unit."""
 
 
 class Fit(NamedTuple):
@@ -124,7 +122,8 @@ class Suitor:
         self.near = [share / most if most else 0.0 for share in shared]
         self.stems, units = found.stems, found.reading.units
         self._serials = found.reading.matches.get("serial", ())
-        self._dated = any(one.kind == "when" for one in parameters(tool))
+        self._wanted = parameters(tool)
+        self._dated = any(one.kind == "when" for one in self._wanted)
         self._whens = [match for kind in _WHENS for match in found.reading.matches.get(kind, ())]
         self._points = points(units)
         self._anchors = [i for i, stem in enumerate(self.stems) if stem in self._tool.name]
@@ -213,14 +212,12 @@ class Suitor:
             if any(when.holds(chunk) for when in whens):
                 return True
         if parameter.kind in ("number", "duration"):
-            whole: tuple[str, ...] = _MEASURES if chunk.kind in _BARE and parameter.unit is not None else ()
-            whole = ("duration",) if chunk.kind == "measure" else whole
-            return any(match.cuts(chunk) for kind in whole for match in found.get(kind, ()))
+            return is_no_number(self._found, parameter, self._wanted, chunk)
         reading = self._found.reading
         if chunk.kind not in PLAIN and chunk.kind != "name":
             return False
         said = reading.words(chunk.first, chunk.last)
-        if is_other_name(parameter, chunk, said):
+        if is_other_name(parameter, chunk, said) or lacks_number(self._found, parameter, chunk):
             return True
         if chunk.kind not in _WHOLE and self._points and is_pointed_at(reading.units, chunk, parameter.kind):
             return True

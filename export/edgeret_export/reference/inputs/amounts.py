@@ -28,6 +28,8 @@ def amount_of(said: str) -> tuple[Decimal, str | None] | None:
             continue
         if end < len(words) and words[end] == "-":
             end += 1
+        if words[end : end + 1] in (["°"], ["degrees"], ["degree"]) and _is_warmth(words, end + 1):
+            end += 1
         if words[end : end + 1] == ["per"] and words[end + 1 : end + 2] == ["cent"]:
             words[end : end + 2] = ["percent"]
         unit = UNITS.get(words[end]) if end < len(words) else None
@@ -42,6 +44,10 @@ def amount_of(said: str) -> tuple[Decimal, str | None] | None:
             return None
         total, at, seen = total + number, end, True
     return (total, dimension) if seen else None
+
+
+def _is_warmth(words: list[str], at: int) -> bool:
+    return at < len(words) and words[at] in UNITS and UNITS[words[at]][0] in "CF"
 
 
 _IDLE = frozenset(("and", "of", "the", "°", "about", "around", "exactly", "degrees", "degree", ",", "."))

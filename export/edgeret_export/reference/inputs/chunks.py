@@ -11,6 +11,7 @@ from edgeret.inputs.words import COMMON, words
 from edgeret_export.reference.inputs.answers import read_request
 from edgeret_export.reference.inputs.clauses import clause_spans
 from edgeret_export.reference.inputs.language import rules_in
+from edgeret_export.reference.inputs.streets import streets
 from edgeret_export.reference.inputs.units import PATTERNS, Reading, Unit
 
 MOST_CHUNKS = 400  # of a request
@@ -86,6 +87,7 @@ def chunks(text: str) -> Chunks:
     found: dict[tuple[str, int, int], Chunk] = {}
     for kind, first, last in (
         *_matches(reading),
+        *streets(reading),
         *_spoken(reading, clause_of),
         *_commands(reading, clause_of),
         *_between(reading, clause_of),
@@ -387,5 +389,7 @@ def _is_void(reading: Reading, first: int, taken_back: list[tuple[int, int]], la
     while at >= 0 and units[at].lower in _BEFORE_VALUES:
         at -= 1
     if at >= 0 and units[at].lower in _NEGATIONS and not any(first == behind for _, behind in taken_back):
+        if units[at].lower == "no" and at == first - 1 and units[first].text[0].isdecimal():
+            return False  # "fridge no 4" has a number
         return units[at].lower != "than" or (at > 0 and units[at - 1].lower in ("rather", "other"))
     return _NOT_VALUES.search(reading.text[: units[first].start]) is not None

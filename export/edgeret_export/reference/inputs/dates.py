@@ -7,6 +7,9 @@ import re
 from datetime import date, datetime, time, timedelta
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SHORT_DAYS = "mon tue wed thu fri sat sun mon tues weds thurs fri sat sun mon tue wed thur fri sat sun"
+_DAY_NAMES = (*_WEEKDAYS, *_SHORT_DAYS.split(" "))
+"""Four weeks of them."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH_NAMES = "january february march april may june july august september october november december"
 _FULL_MONTHS = _MONTH_NAMES.split(" ")
@@ -57,8 +60,8 @@ def _from(text: str, today: date, past: bool) -> date | None:
     if text in _FROM_TODAY:
         return today + timedelta(_FROM_TODAY[text])
     name = text.removeprefix("last ").removeprefix("this ")
-    if name in _WEEKDAYS:
-        ahead = (_WEEKDAYS.index(name) - today.weekday()) % 7
+    if name in _DAY_NAMES:
+        ahead = (_DAY_NAMES.index(name) - today.weekday()) % 7
         if past or text.startswith("last "):
             return today - timedelta((7 - ahead) % 7 or 7)
         return today + timedelta(ahead or 7) if ahead or not text.startswith("this") else today

@@ -191,7 +191,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     single = r"(?<!\w)['‘](?P<v>[^'’\n]{2,200}(?:['’](?:s|t|m|re|ve|ll|d)\b[^'’\n]{0,200}){0,3})['’](?!\w)"
     patterns = (
         ("email", r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"),
-        ("url", r"https?://[^\s<>\"“”]{0,400}[^\s<>\"“”.,;:!?)\]]|\bwww\.[\w./?=&%#-]{1,300}[\w/]"),
+        ("url", r"https?://[^\s<>\"“”]{0,400}[^\s<>\"“”'’`.,;:!?)\]]|\bwww\.[\w./?=&%#-]{1,300}[\w/]"),
         ("url", r"(?<![\w@./-])[\w-]{2,40}(?:\.[\w-]{2,40}){0,3}\.(?:com|org|net|io|dev|edu|gov|co\.uk)(?![\w@])"),
         ("path", r"(?<!\S)(?:~/|/)[\w./-]{0,200}[\w/]|(?<![\w@/:.])[\w-][\w.-]{0,60}(?:/[\w.-]{1,60}){1,8}(?<!\.)"),
         ("path", rf"(?<![\w/])[\w-]{{1,60}}(?:\.[\w-]{{1,20}})?\.(?:{ENDINGS})\b"),
@@ -245,6 +245,10 @@ def _days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequen
         rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? {month}(?!\w)(?: \d{{4}})?",
         rf"(?:(?:{which}) ){{1,2}}(?:{date}|{period})(?!\w){part}(?:(?: of)? {month}(?!\w))?",
         rf"(?:the )?day after tomorrow|\d{{1,2}}(?:st|nd|rd|th)|(?:{date}){part}",
+        # "sat", "sun" and the French "mon" say something else, too; a value that is read again begins with them
+        r"(?:(?:next|last|this|coming) )?(?:tues?|weds?|thu|thurs?|fri)(?![-'’])(?:\.(?= ))?" + part,
+        r"(?:(?<![\w\W])|(?<=\bon )|(?<=\bby )|(?<=\bfor )|(?:next|last|this|coming) )(?:mon|sat|sun)(?![-'’])" + part,
+        r"(?:mon|sat|sun) (?:morning|afternoon|evening|night)",
         rf"in (?:\d+|{count}) (?:days?|weeks?|months?|tagen?|wochen?)",
         rf"{few} (?:days?|weeks?) from (?:today|now|tomorrow)",
         "今天|明天|后天|昨天|星期[一二三四五六日天]|周[一二三四五六日末]",
@@ -296,7 +300,9 @@ def _measures(units: Sequence[Unit], numbers: Sequence[Match]) -> Iterator[Match
     """Numbers with a unit behind them, and "half a litre"."""
     for number in numbers:
         at = number.last + (number.last < len(units) and units[number.last].text == "°")
-        if at < len(units) and units[at].lower in UNITS:
+        at += number.last == at < len(units) and units[at].lower in _DEGREES
+        known = UNITS.get(units[at].lower) if at < len(units) else None
+        if known is not None and (known[0] in "CF" or units[at - 1].lower not in _DEGREES):
             yield Match("measure", number.first, at + 1)
     for at, unit in enumerate(units):
         if " " in unit.lower and unit.lower[0].isdecimal() and unit.lower.rpartition(" ")[2] in UNITS:
@@ -355,6 +361,7 @@ def _moments(units: Sequence[Unit], dates: Sequence[Match], times: Sequence[Matc
 
 
 _MOST_PAIRS, _INITIAL = 400, 3
+_DEGREES = frozenset(("degrees", "degree"))
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _INSIDE = frozenset(("of", "the", "de", "la", "van", "von", "und", "and", "du", "der"))
 _ENDS = frozenset('.!?:;•"“”')

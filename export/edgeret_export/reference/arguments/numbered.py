@@ -1,0 +1,106 @@
+"""Which numbers of a request belong to something else than the parameter that asks: the 4 of "fridge 4" is no
+temperature, nor is any bare number where 41 F is said and degrees Celsius are asked for. "Baker Street" is no address
+where "12 Baker Street" is said. Knows nothing of signs and of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgeret_export.reference.inputs.amounts import amount_of
+from edgeret_export.reference.inputs.chunks import Chunk, Chunks
+from edgeret_export.reference.inputs.measures import MONEY
+from edgeret_export.reference.inputs.parameters import Parameter
+from edgeret_export.reference.inputs.units import Match
+
+_NUMBERING = frozenset((*"#.", "no", "nr", "nº", "number", "num"))
+"""What may stand between a thing's name and its number."""
+_NUMBERED = frozenset(("number", "id"))
+_SAME = ({"C", "F"}, {"m", "mi"}, {"g", "lb"}, MONEY)
+"""Units of one quantity, of which none is made from another."""
+_STREETS = frozenset(("address", "street", "adress", "straß", "dirección"))
+"""Stems of what has a number in its values."""
+_BEFORE_STREETS = frozenset(("to", "from", "at", "in", "near"))
+
+
+_MEASURES = ("duration", "measure", "percent", "money")
+_BARE = ("number", "chunk")
+"""Kinds of chunks that may be the number of a measure without its unit."""
+
+
+def is_no_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
+    """Whether a chunk cannot be the number that a parameter asks for, one of all that are `wanted`: 150 of "150 pounds"
+    for what counts in another unit, and what is another's."""
+    whole: tuple[str, ...] = _MEASURES if chunk.kind in _BARE and parameter.unit is not None else ()
+    whole = ("duration",) if chunk.kind == "measure" else whole
+    if any(match.cuts(chunk) for kind in whole for match in found.reading.matches.get(kind, ())):
+        return True
+    if chunk.kind not in _BARE:
+        return False
+    if _counts_otherwise(found, parameter):
+        return True
+    if parameter.kind != "number":
+        return False
+    return _is_others(found, parameter, wanted, chunk) or _is_of_house(found, wanted, chunk)
+
+
+def _is_others(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
+    """Whether a bare number stands right behind the name of another one of the parameters that are `wanted`, which may
+    take it."""
+    units, at = found.reading.units, chunk.first - 1
+    while at >= 0 and units[at].lower in _NUMBERING and found.stems[at] not in parameter.stems:
+        at -= 1
+    name = found.stems[at] if at >= 0 else ""
+    if not name or name in parameter.stems or name in parameter.told:
+        return False
+    return any(
+        name in one.stems if one.kind in _NUMBERED else not one.kind and one.stems == {name}
+        for one in wanted
+        if one.name != parameter.name
+    )
+
+
+def _counts_otherwise(found: Chunks, parameter: Parameter) -> bool:
+    """Whether what a parameter counts is said in another unit of the same quantity, so that a bare number is something
+    else."""
+    reading, unit = found.reading, parameter.unit
+    same = next((one for one in _SAME if unit is not None and unit[0] in one), None)
+    if unit is None or same is None:
+        return False
+    for kind in ("measure", "money"):
+        for match in reading.matches.get(kind, ()):
+            told = amount_of(reading.glossed(match.first, match.last))
+            if told is not None and told[1] != unit[0] and told[1] in same:
+                return True
+    return False
+
+
+def lacks_number(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
+    """Whether words are a street without the number that is said with it; or a run of capitals has such a number in
+    front where no address is asked for."""
+    if _takes_streets(parameter):
+        return any(one.holds(chunk) for one in _numbered(found) if one[1:] != chunk[1:3])
+    return chunk.kind == "name" and found.reading.units[chunk.first].text[0].isdecimal()
+
+
+def _takes_streets(parameter: Parameter) -> bool:
+    return not _STREETS.isdisjoint(parameter.stems | parameter.told)
+
+
+def _numbered(found: Chunks) -> list[Match]:
+    """Runs of capitals with numbers."""
+    units = found.reading.units
+    return [
+        Match(one.kind, one.first, one.last)
+        for one in found.chunks
+        if one.kind == "name" and any(unit.text[0].isdecimal() for unit in units[one.first : one.last])
+    ]
+
+
+def _is_of_house(found: Chunks, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
+    """Whether a number is one of a street that somebody goes to: "to 12 Baker Street"."""
+    if not any(_takes_streets(one) for one in wanted):
+        return False
+    units = found.reading.units
+    return any(
+        one.holds(chunk) and one.first > 0 and units[one.first - 1].lower in _BEFORE_STREETS for one in _numbered(found)
+    )
