@@ -58,7 +58,7 @@ static bool digits(er_text word, er_amount *found)
     const bool grouped = first >= 1 && first <= 3 && threes && (!other || marks > 1);
     uint32_t mark = 0; /* what stands for the point; all others say nothing */
     if (grouped && kind == ',' && (other ? points == 1 : true)) mark = other ? '.' : 0;
-    else if (grouped && kind == '.' && (other ? commas == 1 && points >= 2 : points >= 2)) mark = other ? ',' : 0;
+    else if (grouped && kind == '.' && (other ? commas == 1 : points >= 2)) mark = other ? ',' : 0;
     else if (marks > 1) return false;
     else mark = kind;
     if (count + (mark != 0) > MOST_DIGITS) return false;
@@ -131,6 +131,22 @@ static bool cut(er_arena *arena, er_text text, const er_unit **found, uint32_t *
     return true;
 }
 
+static bool is_money(uint32_t dimension) { return dimension == ER_EURO || dimension == ER_DOLLAR || dimension == ER_POUND; }
+
+/* "1.200" */
+static bool is_thousands(er_text word)
+{
+    uint32_t before = 0, behind = 0;
+    bool point = false;
+    for (size_t i = 0; i < word.length;) {
+        const uint32_t c = er_point_at(word, &i);
+        if (c == '.' && !point) point = true;
+        else if (!er_is_decimal(c)) return false;
+        else ++*(point ? &behind : &before);
+    }
+    return before >= 1 && before <= 3 && behind == 3;
+}
+
 static bool sum_of(const er_unit *words, uint32_t count, er_amount *total)
 {
     bool seen = false;
@@ -153,7 +169,10 @@ static bool sum_of(const er_unit *words, uint32_t count, er_amount *total)
         er_text unit = end < count ? words[end].lower : (er_text){"", 0};
         uint32_t behind = end + 1;
         if (is_word(words, count, end, "per") && is_word(words, count, end + 1, "cent")) unit = (er_text)ER_TEXT("percent"), behind++;
-        if (unit.length && er_unit_of(unit, &factor)) {
+        const er_dimension counted = unit.length ? er_unit_of(unit, &factor) : ER_NO_UNIT;
+        /* Nobody counts a thousandth of a euro. */
+        if (is_money(counted ? counted : dimension) && is_thousands(words[at].lower) && !times(&number, (er_amount){1000, 0, ER_NO_UNIT})) return false;
+        if (counted) {
             end = behind;
             if (is_word(words, count, end, "and") && is_word(words, count, end + 1, "a") && is_word(words, count, end + 2, "half")) {
                 if (!plus(&number, HALF)) return false;

@@ -38,6 +38,7 @@ TOOLS = {
             address={"type": "string", "description": "Where to"},
             boxes={"type": "integer"},
         ),
+        _tool("pay", "Pay somebody", euros={"type": "number", "description": "Amount in euros"}),
         _tool("open_page", "Open a page", url={"type": "string"}),
     )
 }
@@ -68,6 +69,11 @@ def runtime() -> edgeret.Runtime:
         ("drop_off", "2 boxes to 12 Baker Street", {"address": "12 Baker Street", "boxes": 2}),
         ("drop_off", "take them to 12 Baker Street", {"address": "12 Baker Street"}),
         ("drop_off", "Bring sie zur Gartenstraße 12", {"address": "Gartenstraße 12"}),
+        ("meet", "see Ana tmrw at 8 pm", {"start": "2026-12-03T20:00:00"}),
+        ("pay", "pay 1.200 euros", {"euros": 1200}),
+        ("pay", "€1.200 please", {"euros": 1200}),
+        ("pay", "überweise bitte 1.200,50 Euro", {"euros": 1200.5}),
+        ("pay", "pay 1.20 euros", {"euros": 1.2}),
         ("open_page", "open 'https://a.example.org/b'", {"url": "https://a.example.org/b"}),
     ],
 )

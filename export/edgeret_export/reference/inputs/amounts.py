@@ -6,7 +6,7 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from edgeret.inputs.numerals import SCALES, numeral
-from edgeret_export.reference.inputs.measures import UNITS
+from edgeret_export.reference.inputs.measures import MONEY, UNITS
 
 
 def amount_of(said: str) -> tuple[Decimal, str | None] | None:
@@ -33,6 +33,8 @@ def amount_of(said: str) -> tuple[Decimal, str | None] | None:
         if words[end : end + 1] == ["per"] and words[end + 1 : end + 2] == ["cent"]:
             words[end : end + 2] = ["percent"]
         unit = UNITS.get(words[end]) if end < len(words) else None
+        if (dimension if unit is None else unit[0]) in MONEY and re.fullmatch(r"\d{1,3}\.\d{3}", words[at]):
+            number *= 1000  # nobody counts a thousandth of a euro
         if unit is not None:
             end += 1
             if words[end : end + 3] == ["and", "a", "half"]:
@@ -69,10 +71,10 @@ def _read_number(words: list[str], at: int) -> tuple[Decimal | None, int]:
 
 
 def digits(text: str) -> Decimal | None:
-    """A number in digits: 1,200 and 1.200.000 are whole, 3,5 and 3.5 are not; None for what may be two."""
+    """A number in digits: 1,200 and 1.200.000 are whole, 3,5, 3.5 and 1.200,5 are not; None for what may be two."""
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
         text = text.replace(",", "")
-    elif re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?", text):
+    elif re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}", text):
         text = text.replace(".", "").replace(",", ".")
     elif text.count(",") == 1 and "." not in text:
         text = text.replace(",", ".")

@@ -248,7 +248,7 @@ def _days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequen
         # "sat", "sun" and the French "mon" say something else, too; a value that is read again begins with them
         r"(?:(?:next|last|this|coming) )?(?:tues?|weds?|thu|thurs?|fri)(?![-'’])(?:\.(?= ))?" + part,
         r"(?:(?<![\w\W])|(?<=\bon )|(?<=\bby )|(?<=\bfor )|(?:next|last|this|coming) )(?:mon|sat|sun)(?![-'’])" + part,
-        r"(?:mon|sat|sun) (?:morning|afternoon|evening|night)",
+        r"(?:mon|sat|sun) (?:morning|afternoon|evening|night)|(?:tmrw|tmr)" + part,
         rf"in (?:\d+|{count}) (?:days?|weeks?|months?|tagen?|wochen?)",
         rf"{few} (?:days?|weeks?) from (?:today|now|tomorrow)",
         "今天|明天|后天|昨天|星期[一二三四五六日天]|周[一二三四五六日末]",
