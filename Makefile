@@ -30,7 +30,7 @@ $(DEMO)/manifest:
 	$(BIN)/edgeret-export build --tools examples/desktop/tools.jsonl \
 	  --demos examples/desktop/demonstrations.jsonl -o $(DEMO)
 
-# As many processes as cores: threads of libraries beside them would wait for each other.
+# Threads of libraries beside the processes would wait for each other; how many those are, tests/conftest.py says.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 # A file stays on one process, and tests/conftest.py says in which order files begin.
 TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
+import os
 import re
 import shutil
 import signal
@@ -207,6 +209,17 @@ def tiny_bundle(
 
 def pytest_configure() -> None:
     place()  # before other processes of the run begin
+    gc.disable()  # collecting tests makes a million objects that stay
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what stays is not looked through again and again
+    gc.enable()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than cores: tests wait for servers, and for what they give up in vain."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(trylast=True)
@@ -274,7 +287,7 @@ def real() -> Path:
         folder.mkdir()
         with pytest.MonkeyPatch.context() as patch:
             # Nothing here is about how well arguments are read; on all of these the head would be tuned for a minute.
-            patch.setattr(argument_fit, "MOST_PLANS", 60)
+            patch.setattr(argument_fit, "MOST_PLANS", 12)
             build_bundle(tools, demonstrations, folder / "bundle", find_card(DEFAULT_ENCODER), Recipe())
 
     return once("real", make) / "bundle"

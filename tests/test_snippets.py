@@ -37,7 +37,7 @@ if "build" in words and "edgeret-example/demonstrations.jsonl" in words:
     sys.exit()
 if "build" in words:
     from edgeret_export.fitting import argument_fit
-    argument_fit.MOST_PLANS = 60
+    argument_fit.MOST_PLANS = 12
 from edgeret_export.cli import main
 code = main()
 if words[:1] == ["example"]:
@@ -48,6 +48,13 @@ sys.exit(code)
 """What builds as readers do, but for the example and the head for arguments. The example's bundle is the one that tests
 share, and its thousands of demonstrations become hundreds, since they take minutes; `make demo` reads all. On many
 plans the head is tuned for minutes too, and no page shows what that is worth."""
+MEASURES = """import sys
+from edgeret_bench.cli import main
+if sys.argv[1:2] == ["latency"]:
+    sys.argv += ["--min-queries", "64"]
+sys.exit(main())
+"""
+"""What measures as readers do, but with fewer queries a latency: a thousand take twenty seconds, three times."""
 SAID: Mapping[str, tuple[str, ...]] = {
     "README.md": ("find_file (", "convert_to_pdf (", "get_contact_email (", "send_mail ("),
     "docs/tutorial.md": ("calling thermostat-set\ndone", "no tool fits", "2  notify_phone", "1  thermostat-set"),
@@ -122,11 +129,11 @@ def pages() -> list[str]:
 
 @pytest.fixture(scope="session")
 def commands(tmp_path_factory: pytest.TempPathFactory, real: Path) -> Path:
-    """A folder with the command that builds."""
+    """A folder with the commands that build and measure."""
     folder = tmp_path_factory.mktemp("commands")
-    told = f"#!{sys.executable}\n{BUILDS.format(real=str(real))}"
-    (folder / "edgeret-export").write_text(told, encoding="utf-8")
-    (folder / "edgeret-export").chmod(0o755)
+    for name, told in (("edgeret-export", BUILDS.format(real=str(real))), ("edgeret-bench", MEASURES)):
+        (folder / name).write_text(f"#!{sys.executable}\n{told}", encoding="utf-8")
+        (folder / name).chmod(0o755)
     return folder
 
 
