@@ -207,7 +207,15 @@ def tiny_bundle(
     return Path(shutil.copytree(once(f"tiny-{named}", make), target))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
+    """Before Hypothesis loads the profile that is asked for: how many examples each property is tried with, and never
+    by a clock."""
+    from hypothesis import settings  # forgers' processes read this file too, and need it for nothing
+
+    settings.register_profile("few", max_examples=25, deadline=None)
+    settings.register_profile("many", max_examples=200, deadline=None)
+    settings.load_profile("few")
     place()  # before other processes of the run begin
     gc.disable()  # collecting tests makes a million objects that stay
 

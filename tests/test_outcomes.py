@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from edgeret.outcomes import MOST_DECODED, outcome
@@ -63,7 +63,6 @@ def test_only_the_ends_of_a_long_text_are_read() -> None:
         ["error", "errors", "status", "code", "message", "content", "type", "text", "isError", "exit_code", "detail"]
     ), inner), max_leaves=12,
 ))  # fmt: skip
-@settings(max_examples=40, deadline=None)
 def test_any_value_has_an_outcome(value: Any) -> None:
     assert outcome(value) in ("worked", "failed", "unknown")
     assert outcome(value, True) == "failed"
@@ -83,7 +82,6 @@ def test_hostile_texts_are_told_as_fast_as_others(text: str) -> None:
 
 
 @given(st.text(alphabet=string.ascii_lowercase + " .,:;'\"\n-0123456789()[]<>", max_size=700))
-@settings(deadline=None)
 def test_no_short_text_takes_long(text: str) -> None:
     assert outcome(text) in ("worked", "failed", "unknown")
 

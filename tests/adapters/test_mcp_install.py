@@ -315,7 +315,7 @@ _SERVERS = st.dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rest=st.dictionaries(st.text(max_size=4), _JSON, max_size=3),
     servers=_SERVERS,

@@ -144,7 +144,7 @@ _PLACE = st.sampled_from(["mcpServers", "servers", "mcp", "context_servers", "mc
 _FILE = st.dictionaries(_PLACE, st.dictionaries(_TEXT, _ENTRY, max_size=3) | st.lists(_ENTRY, max_size=2) | _VALUE)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(document=_FILE)
 def test_no_file_ends_in_a_traceback_and_nothing_is_left_unexpanded(
     document: Mapping[str, Any], tmp_path: Path
@@ -169,7 +169,7 @@ def test_no_file_ends_in_a_traceback_and_nothing_is_left_unexpanded(
         assert server.prefix and (server.url or server.command)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace")))
 def test_no_bytes_end_in_a_traceback(data: bytes, tmp_path: Path) -> None:
     for name in ("mcp.json", "mcp.toml", ".env"):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import TOOLS, make_demonstrations
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from planner_samples import planned
 
@@ -138,7 +138,6 @@ def test_convolution_worked_by_hand() -> None:
     assert mixed[1] == pytest.approx([0, 1])
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 8), st.integers(0, 10**6))
 def test_convolution_gives_unit_vectors_and_none_without_links_changes(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from bench_cli import printed, refused, run
 from bench_samples import ENVIRONMENT, noisy, row, saved, scores, times
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.errors import InputError
@@ -241,7 +241,6 @@ def results(draw: st.DrawFn) -> dict[str, Any]:
     )
 
 
-@settings(max_examples=40, deadline=None)
 @given(results(), st.integers(0, 5), st.none() | st.floats(1, 3))
 def test_a_result_is_the_same_as_itself(result: dict[str, Any], seed: int, threshold: float | None) -> None:
     found = compare(result, result, threshold, seed)
@@ -252,7 +251,6 @@ def test_a_result_is_the_same_as_itself(result: dict[str, Any], seed: int, thres
         assert known in ((1.0, 1.0, "same"), (0.0, np.inf, "too few samples"))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 1000), st.floats(0.3, 3), st.booleans(), st.integers(0, 3))
 def test_changing_sides_turns_the_ratio_over(seed: int, slower: float, paired: bool, draw: int) -> None:
     before, after = noisy(seed, n=512), noisy(seed + 1, slower, n=512, order="q" if paired else "r")
@@ -264,7 +262,6 @@ def test_changing_sides_turns_the_ratio_over(seed: int, slower: float, paired: b
             assert a["low"] * b["high"] == pytest.approx(1, rel=1e-4)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.1, 1), st.floats(0.1, 1)), min_size=1, max_size=30), st.booleans())
 def test_changing_sides_turns_the_ratio_of_scores_over(pairs: list[tuple[float, float]], paired: bool) -> None:
     before, after = (

@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
 from edgeret_bench.metrics import RETRIEVAL_CUTS, mean, next_tool_metrics, quantiles, rank, retrieval_metrics
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_ndcg_agrees_with_scikit_learn(data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 30))

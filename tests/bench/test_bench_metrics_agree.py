@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, label_ranking_average_precision_score, ndcg_score, recall_score
 
@@ -47,7 +47,6 @@ def reordered(case: Case) -> list[Case]:
     return [(scores[list(order)], {i for i, j in enumerate(order) if j in relevant}) for order in orders]
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases())
 def test_without_ties_ndcg_is_scikit_learns(case: Case) -> None:
     for k in RETRIEVAL_CUTS:
@@ -56,7 +55,6 @@ def test_without_ties_ndcg_is_scikit_learns(case: Case) -> None:
             assert ours(case)[f"ndcg@{k}"] == pytest.approx(expected)
 
 
-@settings(max_examples=40, deadline=None)
 @given(cases(longest=5, levels=3))
 def test_with_ties_the_mean_over_all_orders_is_scikit_learns_tie_averaged_ndcg(case: Case) -> None:
     rows = [ours(other) for other in reordered(case)]
@@ -65,7 +63,6 @@ def test_with_ties_the_mean_over_all_orders_is_scikit_learns_tie_averaged_ndcg(c
         assert mean == pytest.approx(ndcg_score(truth(case)[None], case[0][None], k=k))
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(2, 6), st.data())
 def test_if_all_scores_tie_the_mean_over_orders_is_that_of_guessing(n: int, data: st.DataObject) -> None:
     relevant = data.draw(st.sets(st.integers(0, n - 1), min_size=1))
@@ -75,14 +72,12 @@ def test_if_all_scores_tie_the_mean_over_orders_is_that_of_guessing(n: int, data
         assert np.mean([row["mrr"] for row in rows]) == pytest.approx(sum(1 / i for i in range(1, n + 1)) / n)
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(levels=6))
 def test_recall_is_scikit_learns_for_the_first_k(case: Case) -> None:
     for k in RETRIEVAL_CUTS:
         assert ours(case)[f"recall@{k}"] == pytest.approx(recall_score(truth(case), top(case, k)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(levels=6))
 def test_f1_of_a_step_is_scikit_learns_for_as_many_as_are_acceptable(case: Case) -> None:
     found = next_tool_metrics(rank(case[0]), case[1])
@@ -90,7 +85,6 @@ def test_f1_of_a_step_is_scikit_learns_for_as_many_as_are_acceptable(case: Case)
     assert found["top1"] == truth(case)[top(case, 1).argmax()]
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(), st.data())
 def test_one_relevant_tool_makes_scikit_learns_average_precision_the_reciprocal_rank(
     case: Case, data: st.DataObject
@@ -101,7 +95,6 @@ def test_one_relevant_tool_makes_scikit_learns_average_precision_the_reciprocal_
     assert next_tool_metrics(rank(case[0]), only)["mrr"] == pytest.approx(expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(levels=8))
 def test_all_metrics_agree_with_plain_python(case: Case) -> None:
     scores, relevant = case
@@ -119,7 +112,6 @@ def test_all_metrics_agree_with_plain_python(case: Case) -> None:
         assert step[f"recall@{k}"] == pytest.approx(len(relevant & set(order[:k])) / min(k, len(relevant)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(levels=6), st.floats(0.01, 100), st.floats(-5, 5))
 def test_only_the_order_of_scores_counts(case: Case, factor: float, shift: float) -> None:
     assert ours((case[0] * factor + shift, case[1])) == ours(case)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from bench_cli import refused, run, write_demonstrations
 from conftest import make_demonstrations
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret import __version__
@@ -111,7 +111,6 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(plain, st.sampled_from(KINDS))
 def test_any_plain_data_comes_back(tmp_path_factory: pytest.TempPathFactory, value: Any, kind: str) -> None:
     file = tmp_path_factory.getbasetemp() / "any.json"

@@ -19,7 +19,7 @@ from core_lexicon import (
     library_of,
     text_of,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.inputs.tools import read_tools
@@ -165,7 +165,6 @@ MADE = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(MADE, min_size=1, max_size=6, unique_by=lambda tool: tool.name), st.lists(NAMES, max_size=3))
 def test_any_tools(core: ctypes.CDLL, tools: list[Tool], requests: list[str]) -> None:
     check(core, tools, requests)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from core_sayings import MOST_CLAUSES, CoreHabits, PythonHabits, expected, library_of, mixture, said, vocabulary
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.core.understood import KINDS, words_of
@@ -107,7 +107,6 @@ def test_mixtures_say_what_they_say_in_python(core: ctypes.CDLL) -> None:
     assert sum(count > 1 for count in asked) > 50
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from(" .,?!'andİΣςſK不开关灯，。\n")), max_size=60))
 def test_any_text_says_what_it_says_in_python(core: ctypes.CDLL, text: str) -> None:
     assert said(core, text) == expected(text)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from charsmaps import charsmap
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizer_changes import changes
 
@@ -132,7 +132,6 @@ def test_bert(library: ctypes.CDLL) -> None:
     ours.close()
 
 
-@settings(max_examples=100, deadline=None)
 @given(text=st.text(max_size=60))
 def test_any_text(library: ctypes.CDLL, text: str) -> None:
     ours, theirs = _base(library)

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 import pytest
 from bert_samples import HEADS, INNER, LAYERS, MAX_TOKENS, WIDTH, WORDS, exported_bert, weights_of
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
@@ -103,7 +103,6 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=MAX_TOKENS - 2).ma
 
 @given(texts)
 @example("find the music")
-@settings(max_examples=40, deadline=None)
 def test_vectors_of_tokens_are_those_of_the_formulas(text: str) -> None:
     encoder = ours()
     ids = encoder.tokenize(text)
@@ -127,7 +126,6 @@ def test_a_text_of_every_length_is_read() -> None:
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 @given(text=texts)
-@settings(max_examples=30, deadline=None)
 def test_vectors_are_near_those_of_onnx_runtime(pooling: str, text: str) -> None:
     exported = exported_bert("avx2", pooling)
     assert ours(exported).encode(text) @ theirs(exported).encode(text) > 0.98

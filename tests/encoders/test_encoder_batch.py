@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DIMENSION, TOOLS, WORDS, tiny_exported
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import edgeret
@@ -27,7 +27,6 @@ def runtime(tiny_original: Path) -> Runtime:
     return edgeret.load(tiny_original, threads=1)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), min_size=1, max_size=9))
 def test_a_batch_gives_each_text_its_own_vector(texts: list[str]) -> None:
     found = BATCHER.encode_batch(texts)

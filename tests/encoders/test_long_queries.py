@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DIMENSION, WORDS, tiny_bundle, tiny_exported
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import edgeret
@@ -33,7 +33,6 @@ def make(prefix: str = "", static: int | None = None) -> OnnxEncoder:
 ENCODER = make()
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=80).map(" ".join))
 def test_every_token_of_a_query_counts(query: str) -> None:
     found, count = ENCODER.encode_query(query), len(query.split())

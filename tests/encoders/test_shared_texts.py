@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bert_samples import MAX_TOKENS, exported_bert
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from patience import PATIENCE_S
 
@@ -46,7 +46,6 @@ def text(seed: int, length: int) -> np.ndarray:
 
 
 @given(seed=st.integers(0, 9), length=st.integers(1, MAX_TOKENS))
-@settings(max_examples=60, deadline=None)
 def test_a_shared_text_has_the_same_bits(seed: int, length: int) -> None:
     for one, other in zip(
         alone().embed_tokens(text(seed, length)), shared().embed_tokens(text(seed, length)), strict=True
@@ -55,7 +54,6 @@ def test_a_shared_text_has_the_same_bits(seed: int, length: int) -> None:
 
 
 @given(lengths=st.lists(st.integers(1, MAX_TOKENS), max_size=12), threads=st.sampled_from([1, 3]))
-@settings(max_examples=60, deadline=None)
 def test_texts_side_by_side_have_the_same_bits(lengths: list[int], threads: int) -> None:
     texts = [text(i, length) for i, length in enumerate(lengths)]
     found = (alone() if threads == 1 else shared()).embed_all(texts)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from test_tokenizer_file import REFUSED, Change, Part, encoder, put, steps
 from unigram_samples import CHANGES, SPACE, charsmap, encoded, unigram
@@ -224,7 +224,6 @@ def test_a_charsmap_changes_texts_as_it_says() -> None:
     assert loaded(value).encode(text).ids == loaded(sample()).encode(text).ids
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4), st.text(max_size=40))
 @example([(4, 1)], "\uff21")
 def test_a_charsmap_that_passes_cannot_lead_astray(bytes_changed: list[tuple[int, int]], text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
@@ -57,7 +57,6 @@ def reader_of(made: Tokenizer) -> WordTokens | None:
 
 @pytest.mark.parametrize("longest", [100, 5])
 @pytest.mark.parametrize("lowercase", [True, False])
-@settings(max_examples=100)
 @given(TEXTS | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60))
 def test_a_text_has_the_tokens_that_the_library_finds(lowercase: bool, longest: int, text: str) -> None:
     made = tokenizer(lowercase, max_input_chars_per_word=longest)
@@ -148,7 +147,6 @@ def framed() -> bytes:
 
 
 @pytest.mark.parametrize("prefix", ["", "send mail: "])
-@settings(max_examples=100, deadline=None)
 @given(text=TEXTS)
 def test_an_encoder_reads_the_ids_that_the_library_gives(prefix: str, text: str) -> None:
     spec = EncoderSpec(4, 16, "mean", True, prefix, "", "fp32", "any")

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret_export.fitting import curvature
@@ -28,7 +28,6 @@ def given_by(seed: int, bias: float) -> tuple[Moments, np.ndarray, np.ndarray]:
 
 
 @given(seed=st.integers(0, 999), bias=st.sampled_from([0.0, 0.01, 0.3, 1.5]))
-@settings(max_examples=60, deadline=None)
 def test_the_bend_is_that_of_each_label_of_pairs_and_of_what_is_shared(seed: int, bias: float) -> None:
     moments, bounds, penalty = given_by(seed, bias)
     found = Curvature(moments, bounds, penalty)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import EXAMPLE, TOOLS, WORDS, build_tiny, encode_tiny, make_demonstrations, tiny_exported
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -115,7 +115,6 @@ sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".joi
 written = st.lists(st.lists(sentences, max_size=5), min_size=len(TOOLS), max_size=len(TOOLS))
 
 
-@settings(max_examples=25, deadline=None)
 @given(written, st.randoms(use_true_random=False), st.integers(0, 9))
 def test_vectors_have_length_one_and_do_not_depend_on_the_order_of_queries(
     encoder: OnnxEncoder, lists: list[list[str]], shuffler: object, seed: int
@@ -132,7 +131,6 @@ def test_vectors_have_length_one_and_do_not_depend_on_the_order_of_queries(
         assert found.vectors.tobytes() == plain.tobytes()
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(0, 360)), max_size=12), st.sampled_from(expanding.WEIGHTS))
 def test_a_blend_has_length_one_and_leaves_tools_without_queries_alone(
     rows: Sequence[tuple[int, float]], weight: float

@@ -11,7 +11,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 from conftest import tiny_exported
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.encoders import onnx as runtime_encoder
@@ -67,7 +67,6 @@ def test_every_block_becomes_one_operator_and_the_original_stays(exported: Any) 
     assert exported.SerializeToString(deterministic=True) == before
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(0, WORDS - 1), min_size=1, max_size=40), st.integers(0, 20))
 def test_fused_outputs_are_the_same_padded_or_not(
     sessions: list[ort.InferenceSession], ids: list[int], padding: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.inputs.words import COMMON, words
@@ -15,7 +15,6 @@ PARTS += [*sorted(COMMON)[:8], " ", " ", "\t", "\x1c", "e", "es", "ed", "S", "Y"
 TEXTS = st.lists(st.sampled_from(PARTS), max_size=30).map("".join)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(TEXTS | st.text(max_size=20), max_size=6), TEXTS | st.text(max_size=80))
 def test_a_text_says_what_its_words_say(told: list[str], text: str) -> None:
     listed = sorted({word for one in told for word in words(one)})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import EXAMPLE
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -257,7 +257,6 @@ def lenient(schema: Any, inside: bool = True) -> Any:
     return {"anyOf": [{"const": "$out_1"}, made]} if inside else made
 
 
-@settings(max_examples=100, deadline=None)
 @given(OBJECTS, JSON | st.dictionaries(st.sampled_from("abc"), JSON))
 def test_whatever_is_left_fits(schema: dict, value: Any) -> None:
     filled = settle(value, schema, 1)
@@ -268,7 +267,6 @@ def test_whatever_is_left_fits(schema: dict, value: Any) -> None:
     assert validates(filled.arguments, schema, 1) == complete
 
 
-@settings(max_examples=100, deadline=None)
 @given(OBJECTS, st.text(st.sampled_from("ab 7'\"\\(),.é\n会/-s"), max_size=30), st.randoms())
 def test_what_the_grammar_writes_is_json_that_is_kept(schema: dict, query: str, chance: random.Random) -> None:
     value = json.loads(Language(grammar(schema, query, 1)).sample(chance))

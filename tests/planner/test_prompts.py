@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.planner.chat import CHAT_FORMATS, ChatFormat, Prompt, Turn, render
@@ -164,7 +164,6 @@ def hostile_prompts(words: str) -> list[Prompt]:
     return [*asked, filling_prompt(tools[0], f"? {words}", calls, [example])]
 
 
-@settings(deadline=None)
 @given(st.text() | st.sampled_from([FAKE, FAKE * 4, '"', "\\", '\\" x', "\n\n", '", 1' * 200]))
 def test_words_of_others_stand_in_quotes_on_one_line(words: str) -> None:
     for harmless, hostile in zip(hostile_prompts("plain"), hostile_prompts(words or "x"), strict=True):

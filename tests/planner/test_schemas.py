@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator, Draft202012Validator
 
@@ -140,7 +140,6 @@ RULES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(RULES.filter(lambda rules: isinstance(rules, dict)), RULES, VALUES)
 def test_values_fit_where_jsonschema_says_so(rules: dict[str, Any], definition: Any, value: Any) -> None:
     schema = {**rules, "$defs": {"d": definition if "$ref" not in json.dumps(definition) else True}}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import TOOLS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import edgeret
@@ -140,7 +140,6 @@ def act(task: Task, what: str, name: str) -> None:
         task.failed(name, f"{name} is down")
 
 
-@settings(deadline=None, max_examples=60)
 @given(EVENTS)
 def test_what_was_undone_never_happened(runtime: Runtime, events: list[tuple[str, str]]) -> None:
     task, kept = runtime.task(QUERY), list[tuple[str, str]]()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from argument_tools import ALL, CANCEL, EMAIL, EVENT, FLAG, MAIL, MESSAGE, NOW, TEXT, THEME, TIMER, read, tool
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret import Arguments, Call, Tool
@@ -218,7 +218,6 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(NAMES, SCHEMAS, min_size=1, max_size=4), st.lists(WORDS, min_size=1, max_size=14), st.booleans())
 def test_nothing_is_returned_that_the_schema_refuses(properties: dict[str, Any], said: list[str], clock: bool) -> None:
     schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import TOOLS, make_demonstrations
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rewritten import changed
 from training import training_of
@@ -103,7 +103,6 @@ def reference(
     return p / p.sum()
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 4), max_size=4, unique=True), st.integers(1, 4), st.integers(0, 20), st.booleans())
 def test_the_collapsed_sum_equals_the_recursion(history: list[int], order: int, seed: int, wide: bool) -> None:
     table = number_decisions(make_demonstrations(2), TOOLS)
@@ -129,7 +128,6 @@ def clusters_of(table: Decisions, queries: np.ndarray) -> list[tuple[int, ...]]:
     return list(zip(*(f.tolist() for f in found), strict=True))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(-1, 4), max_size=12))
 def test_any_history_gives_a_distribution(history: list[int]) -> None:
     table = number_decisions(make_demonstrations(2), TOOLS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.bundle.few_bits import from_bytes, from_halves, to_bytes, to_halves
@@ -53,7 +53,6 @@ STATIC = normal(L + 2)
 SPELT = np.array([3, 700]), np.array([0.6, -0.8], np.float32)
 
 
-@settings(max_examples=50)
 @given(st.lists(st.integers(-1, L - 2), max_size=6))
 def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
     stage, count = min(len(history), 2), min(len(history), 3)

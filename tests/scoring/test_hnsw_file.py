@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -71,7 +71,6 @@ def refused(graph: Graph, message: str, **fields: Any) -> None:
         read_links(packed, len(graph.vectors), "here")
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(1, 300), st.integers(1, 40), st.integers(1, 300), st.integers(0, 9))
 def test_what_is_searched_is_what_hnswlib_built(rows: int, dimension: int, different: int, seed: int) -> None:
     vectors = unit(different, dimension, seed)[np.arange(rows) % different]

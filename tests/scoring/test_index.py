@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import tiny_bundle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.bundle.reader import Bundle, open_bundle
@@ -77,7 +77,6 @@ def test_hnsw_bytes_are_the_same_twice_and_recall_is_high() -> None:
     assert np.mean(found) > 9
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(1, 90), st.integers(1, 90), st.integers(0, 100))
 def test_equal_cosines_keep_the_order_of_the_tools(n: int, different: int, k: int) -> None:
     rows = vectors(different)[np.arange(n) % different]
@@ -192,7 +191,6 @@ def test_cosines_are_the_same_in_pieces(rows: int, monkeypatch: pytest.MonkeyPat
     np.testing.assert_allclose(found, np.einsum("ij,j->i", vectors, vector), rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.integers(-1, 39), max_size=60), st.integers(1, 70), st.booleans())
 def test_rows_are_copied_and_zeros_for_none(positions: list[int], dimension: int, frozen: bool) -> None:
     vectors = np.random.default_rng(dimension).normal(size=(40, dimension)).astype(np.float32)
@@ -202,7 +200,6 @@ def test_rows_are_copied_and_zeros_for_none(positions: list[int], dimension: int
     np.testing.assert_array_equal(found, expected)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 30), st.lists(st.integers(0, 60), max_size=80))
 def test_positions_are_put_together_rising_and_each_once(first: int, others: list[int]) -> None:
     found = products.with_others(first, np.array(others, np.intp))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import TOOLS, tiny_bundle, tiny_exported
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 
@@ -46,7 +46,6 @@ def test_the_file_has_the_bytes_that_the_format_says() -> None:
     assert len(pack_index(names, many, "", "fp32")) > 3.8 * len(pack_index(names, many, "", "int8"))
 
 
-@settings(deadline=None)
 @given(some.arrays(np.float32, st.tuples(st.integers(1, 6), st.integers(1, 40)), elements=st.floats(-1, 1, width=32)))
 def test_what_comes_back_is_near_and_stays_what_it_is(rows: np.ndarray) -> None:
     lengths = np.linalg.norm(rows, axis=1)

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from conftest import TOOLS, tiny_exported
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.encoders.providers import choose
@@ -127,7 +127,6 @@ def test_of_parts_that_are_as_near_but_for_rounding_the_first_counts() -> None:
     assert first_nearest(cosines + np.float32([[0], [0], [0], [0.1]]), 0) == 3
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 def test_before_any_call_scores_are_the_same_by_the_shorter_way(clauses: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -250,7 +249,6 @@ def read(query: str, how: PriorWeights = SHIPPED) -> Reading:
     return Reading(PRIOR.weighing(how), evidence(query, ENCODER.encode_query(query), LEXICON))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(QUERIES), CALLS)
 def test_scores_are_features_times_weights(query: str, calls: list[int]) -> None:
     found = read(query)
@@ -268,7 +266,6 @@ def test_scores_are_features_times_weights(query: str, calls: list[int]) -> None
     assert found.scores(calls)[-1] == -np.inf
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(QUERIES), CALLS, st.sets(st.integers(0, len(LINKED) - 1)))
 def test_what_is_allowed_shares_all_probability(query: str, calls: list[int], chosen: set[int]) -> None:
     allowed = np.zeros(PRIOR.n, bool)

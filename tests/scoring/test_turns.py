@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeret.errors import BundleError
@@ -31,7 +31,6 @@ def step(seed: int = 0, **changed: object) -> TurnStep:
     return replace(made, **changed)  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.integers(0, 1000),
     st.lists(st.integers(-1, N - 2), max_size=4),

@@ -187,7 +187,7 @@ JSON = st.recursive(
 
 
 @given(records=st.lists(JSON, max_size=4), turns=st.sampled_from(["each", "first", "join"]))
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_whatever_the_records_are_what_is_written_can_be_read(
     records: list[object], turns: str, tmp_path: Path
 ) -> None:
@@ -203,7 +203,7 @@ def test_whatever_the_records_are_what_is_written_can_be_read(
 
 
 @given(data=st.data(), name=st.sampled_from(sorted(SAMPLES)))
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_samples_with_values_exchanged_are_no_error(data: st.DataObject, name: str, tmp_path: Path) -> None:
     text = (FOLDER / name).read_text("utf-8")
     for _ in range(data.draw(st.integers(1, 3))):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transcript_samples import chat, command, read_all, reasons, run, write
 
@@ -277,7 +277,6 @@ def test_a_test_part_takes_whole_conversations_and_their_near_duplicates(tmp_pat
     share=st.floats(0.01, 0.99),
     seed=st.integers(0, 9),
 )
-@settings(deadline=None)
 def test_a_share_is_never_exceeded_and_equal_queries_and_groups_stay_together(
     queries: list[tuple[str, int]], share: float, seed: int
 ) -> None:
