@@ -23,11 +23,12 @@ Library = Callable[..., ctypes.CDLL]
 
 @pytest.fixture(scope="session")
 def core_library(request: pytest.FixtureRequest) -> Library:
-    """Gives a library of the named sources, `core_library("json", "probe_json")`; common.c and utf8.c are in all."""
+    """Gives a library of the named sources, `core_library("json", "probe_json")`; common.c, format.c and utf8.c are in
+        all."""
     kept = Path(request.config.cache.mkdir("core"))
 
     def library(*names: str) -> ctypes.CDLL:
-        sources = [_source(name) for name in dict.fromkeys(("common", "utf8", *names))]
+        sources = [_source(name) for name in dict.fromkeys(("common", "format", "utf8", *names))]
         return ctypes.CDLL(str(compiled(sources, kept)))
 
     return library

@@ -1,7 +1,6 @@
 #include "common.h"
+#include "format.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Of memory that is taken at once: blocks double up to this. Where memory is small, -DER_LARGEST_BLOCK=16384 leaves less of
@@ -104,7 +103,7 @@ bool er_refuse(er_error *error, er_status status, const char *format, ...)
     error->status = status;
     va_list values;
     va_start(values, format);
-    vsnprintf(error->text, sizeof error->text, format, values);
+    er_format_by(error->text, sizeof error->text, format, values);
     va_end(values);
     return false;
 }
@@ -156,8 +155,8 @@ er_shown er_show(er_text text)
             break;
         }
         const unsigned char byte = (unsigned char)text.at[i];
-        if (!length) n += (size_t)snprintf(shown.at + n, 11, "\\x%02x", byte), length = 1;
-        else if (acts(point)) n += (size_t)snprintf(shown.at + n, 11, point < 0x100 ? "\\x%02x" : point < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)point);
+        if (!length) n += er_format(shown.at + n, 11, "\\x%02x", byte), length = 1;
+        else if (acts(point)) n += er_format(shown.at + n, 11, point < 0x100 ? "\\x%02x" : point < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)point);
         else memcpy(shown.at + n, text.at + i, length), n += length;
     }
     shown.at[n] = 0;

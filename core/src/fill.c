@@ -2,8 +2,7 @@
    nothing of how well anything suits. */
 
 #include "arguments.h"
-
-#include <stdio.h>
+#include "format.h"
 
 enum { MOST_ITEMS = 32, MOST_OTHERS = 3 };
 static const double LEAST = 0.2, LEAST_OPTIONAL = 0.4, OF_ABSENT_REQUIRED = 0.5;
@@ -314,7 +313,7 @@ static bool option_of(const er_filling *f, const er_parameter *one, uint32_t ask
 static const er_json *reference_to(er_arena *arena, uint32_t call)
 {
     char *made = ER_TAKE(arena, char, 24);
-    return made ? er_json_text(arena, (er_text){made, (size_t)snprintf(made, 24, "$out_%u", call)}) : NULL;
+    return made ? er_json_text(arena, (er_text){made, er_format(made, 24, "$out_%u", call)}) : NULL;
 }
 
 /* An output: the value that its result has, where somebody told it, or else what stands for it. */

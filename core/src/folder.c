@@ -9,10 +9,10 @@
 #endif
 
 #include "folder.h"
+#include "format.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -45,7 +45,7 @@ static bool set_aside(const char *path, char aside[MOST_PATH])
     size_t name = length;
     while (name && path[name - 1] != '/') name--;
     if (name == length || length + 12 > MOST_PATH) return false;
-    snprintf(aside, MOST_PATH, "%.*s.%.*s.replaced", (int)name, path, (int)(length - name), path + name);
+    er_format(aside, MOST_PATH, "%.*s.%.*s.replaced", (int)name, path, (int)(length - name), path + name);
     return true;
 }
 
@@ -61,7 +61,7 @@ er_folder *er_folder_open(er_arena *arena, const char *path)
     for (int i = 0; i < ATTEMPTS && folder->descriptor < 0; i++) {
         /* Looked for in turn: a writer that was killed between its two renames leaves the old folder aside, and a living one
            soon has the new one in place. */
-        snprintf(folder->path, sizeof folder->path, "%s", i % 2 && can_wait ? aside : path);
+        er_format(folder->path, sizeof folder->path, "%s", i % 2 && can_wait ? aside : path);
         folder->descriptor = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder->descriptor >= 0) break;
         struct stat nothing;
@@ -94,7 +94,7 @@ bool er_folder_replaced(const er_folder *folder)
     struct stat status;
     if (stat(folder->path, &status)) return true;
     char place[MOST_PATH + 8], version[MOST_LINK];
-    snprintf(place, sizeof place, "%s/..data", folder->path);
+    er_format(place, sizeof place, "%s/..data", folder->path);
     link_text(AT_FDCWD, place, version);
     return status.st_dev != folder->device || status.st_ino != folder->inode || strcmp(version, folder->version) != 0;
 }
@@ -174,8 +174,8 @@ static int open_linked(int folder, const char *name)
             const size_t length = strcspn(part, "/");
             inside = length && !(length == 1 && part[0] == '.') && !(length == 2 && !strncmp(part, "..", 2));
         }
-        snprintf(rest, sizeof rest, "%s", slash ? slash + 1 : "");
-        if (!inside || snprintf(ahead, sizeof ahead, "%s%s%s", target, slash ? "/" : "", rest) >= MOST_LINK) {
+        er_format(rest, sizeof rest, "%s", slash ? slash + 1 : "");
+        if (!inside || er_format(ahead, sizeof ahead, "%s%s%s", target, slash ? "/" : "", rest) >= MOST_LINK) {
             errno = ELOOP;
             break;
         }
@@ -205,7 +205,7 @@ bool er_folder_map(er_arena *arena, const er_folder *folder, er_text name, uint6
     if (name.length >= sizeof file) return er_refuse(arena->error, ER_BAD_BUNDLE, "a file's name is too long; %s", remedy);
     memcpy(file, name.at, name.length);
     file[name.length] = 0;
-    snprintf(shown, sizeof shown, "%s/%s", er_show((er_text){folder->path, strlen(folder->path)}).at, file);
+    er_format(shown, sizeof shown, "%s/%s", er_show((er_text){folder->path, strlen(folder->path)}).at, file);
     int descriptor = openat(folder->descriptor, file, FILE_FLAGS);
     if (descriptor < 0 && (errno == ELOOP || errno == EMLINK)) descriptor = open_linked(folder->descriptor, file);
     if (descriptor < 0)

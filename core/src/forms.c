@@ -2,12 +2,11 @@
    and of which words are meant. */
 
 #include "arguments.h"
+#include "format.h"
 #include "pieces_parts.h"
 #include "regex.h"
 #include "unicode.h"
 #include "words.h"
-
-#include <stdio.h>
 
 bool er_is_blank_text(er_text text)
 {
@@ -122,8 +121,8 @@ static bool moment_of(er_arena *arena, er_text said, er_text apart, const er_now
         if (!dated && !now) return false;
         if (!dated) day = (er_day){now->year, now->month, now->day};
     }
-    if (now && now->zoned) snprintf(zone, sizeof zone, "%c%02d:%02d", now->zone < 0 ? '-' : '+', (now->zone < 0 ? -now->zone : now->zone) / 60 % 100, (now->zone < 0 ? -now->zone : now->zone) % 60);
-    snprintf(room, sizeof room, "%04d-%02d-%02dT%02d:%02d:%02d%s", day.year, day.month, day.day, time.hour, time.minute, time.second, zone);
+    if (now && now->zoned) er_format(zone, sizeof zone, "%c%02d:%02d", now->zone < 0 ? '-' : '+', (now->zone < 0 ? -now->zone : now->zone) / 60 % 100, (now->zone < 0 ? -now->zone : now->zone) % 60);
+    er_format(room, sizeof room, "%04d-%02d-%02dT%02d:%02d:%02d%s", day.year, day.month, day.day, time.hour, time.minute, time.second, zone);
     return made_text(arena, room, found);
 }
 
@@ -150,12 +149,12 @@ static bool iso(er_arena *arena, er_text said, er_text apart, er_text format, co
     er_time time;
     if (er_is(format, "time")) {
         if (!clock_of(arena, said, now, &time)) return false;
-        snprintf(room, sizeof room, "%02d:%02d:%02d", time.hour, time.minute, time.second);
+        er_format(room, sizeof room, "%02d:%02d:%02d", time.hour, time.minute, time.second);
         return made_text(arena, room, found);
     }
     if (er_is(format, "date-time")) return moment_of(arena, said, apart, now, past, found);
     if (!day_of(arena, said, now, past, true, &day)) return false;
-    snprintf(room, sizeof room, "%04d-%02d-%02d", day.year, day.month, day.day);
+    er_format(room, sizeof room, "%04d-%02d-%02d", day.year, day.month, day.day);
     return made_text(arena, room, found);
 }
 
@@ -167,7 +166,7 @@ static bool as_named(er_arena *arena, er_text said, er_text apart, er_text form,
     er_time time;
     if (form.at[0] == 'H') {
         if (!clock_of(arena, said, now, &time)) return false;
-        snprintf(room, sizeof room, form.length > 5 ? "%02d:%02d:%02d" : "%02d:%02d", time.hour, time.minute, time.second);
+        er_format(room, sizeof room, form.length > 5 ? "%02d:%02d:%02d" : "%02d:%02d", time.hour, time.minute, time.second);
         return made_text(arena, room, found);
     }
     if (is_in(form, "HH")) {
@@ -183,9 +182,9 @@ static bool as_named(er_arena *arena, er_text said, er_text apart, er_text form,
     size_t n = 0;
     for (size_t i = 0; i < form.length && n + 5 < sizeof room;) {
         const char c = form.at[i];
-        if (c == 'Y') n += (size_t)snprintf(room + n, sizeof room - n, "%04d", day.year), i += 4;
-        else if (c == 'M') n += (size_t)snprintf(room + n, sizeof room - n, "%02d", day.month), i += 2;
-        else if (c == 'D') n += (size_t)snprintf(room + n, sizeof room - n, "%02d", day.day), i += 2;
+        if (c == 'Y') n += er_format(room + n, sizeof room - n, "%04d", day.year), i += 4;
+        else if (c == 'M') n += er_format(room + n, sizeof room - n, "%02d", day.month), i += 2;
+        else if (c == 'D') n += er_format(room + n, sizeof room - n, "%02d", day.day), i += 2;
         else room[n++] = c, i++;
     }
     room[n] = 0;
@@ -201,15 +200,15 @@ static bool iso_duration(er_arena *arena, er_text said, er_text *found)
     if (!er_amount_of(arena, said, &amount) || (amount.dimension != ER_SECONDS && amount.dimension != ER_MONTHS)) return false;
     for (; amount.scale; amount.scale--, amount.mantissa /= 10)
         if (amount.mantissa % 10) return false;
-    if (amount.dimension == ER_MONTHS) snprintf(room, sizeof room, "P%lldM", (long long)amount.mantissa);
+    if (amount.dimension == ER_MONTHS) er_format(room, sizeof room, "P%lldM", (long long)amount.mantissa);
     else {
         const long long days = amount.mantissa / 86400, rest = amount.mantissa % 86400, parts[] = {rest / 3600, rest % 3600 / 60, rest % 60};
-        n = (size_t)snprintf(room, sizeof room, "P");
-        if (days) n += (size_t)snprintf(room + n, sizeof room - n, "%lldD", days);
-        if (rest) n += (size_t)snprintf(room + n, sizeof room - n, "T");
+        n = er_format(room, sizeof room, "P");
+        if (days) n += er_format(room + n, sizeof room - n, "%lldD", days);
+        if (rest) n += er_format(room + n, sizeof room - n, "T");
         for (int i = 0; i < 3; i++)
-            if (parts[i]) n += (size_t)snprintf(room + n, sizeof room - n, "%lld%c", parts[i], "HMS"[i]);
-        if (!amount.mantissa) snprintf(room, sizeof room, "PT0S");
+            if (parts[i]) n += er_format(room + n, sizeof room - n, "%lld%c", parts[i], "HMS"[i]);
+        if (!amount.mantissa) er_format(room, sizeof room, "PT0S");
     }
     return made_text(arena, room, found);
 }

@@ -1,11 +1,9 @@
 /* A request of another language in English, as far as pieces_data.h knows it: its numbers, days, times, units and small words,
    so that one grammar reads them all. */
 
+#include "format.h"
 #include "pieces_parts.h"
 #include "unicode.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 enum { MOST_WORDS = 9, MOST_TOKENS = 192 }; /* of a number */
 #define TOO_LARGE INT64_C(1000000000000)
@@ -89,7 +87,7 @@ static bool put_number(er_arena *arena, int64_t value, er_text *text)
 {
     char *at = ER_TAKE(arena, char, 24);
     if (!at) return false;
-    *text = (er_text){at, (size_t)snprintf(at, 24, "%" PRId64, value)};
+    *text = (er_text){at, er_format(at, 24, "%lld", (long long)value)};
     return true;
 }
 
@@ -203,13 +201,13 @@ static bool clock_of(phrase *p, char *room, size_t size)
         const er_span part = p->groups[ER_GROUP_PART];
         const bool pm = !matches_in(p->reader, p->glossary->before_noon, part) && matches_in(p->reader, p->glossary->behind_noon, part);
         if (h == 12 && pm && !matches_in(p->reader, ER_P_NOON, part)) return false;
-        snprintf(room, size, h > 0 && h <= 12 ? "%d:%02d %s" : "%d:%02d", h, m, pm ? "pm" : "am");
+        er_format(room, size, h > 0 && h <= 12 ? "%d:%02d %s" : "%d:%02d", h, m, pm ? "pm" : "am");
         return true;
     }
     const er_text unit = er_pooled(p->glossary->hour);
-    if (has(p, ER_GROUP_TO) && h <= 12) snprintf(room, size, "half past %d", h);
-    else if (to_minute || h > 12) snprintf(room, size, "%d:%02d", h, m);
-    else snprintf(room, size, "%d %s", h, unit.at);
+    if (has(p, ER_GROUP_TO) && h <= 12) er_format(room, size, "half past %d", h);
+    else if (to_minute || h > 12) er_format(room, size, "%d:%02d", h, m);
+    else er_format(room, size, "%d %s", h, unit.at);
     return !((to_minute || h > 12) && h >= 24);
 }
 
@@ -227,7 +225,7 @@ static bool date_of(phrase *p, char *room, size_t size)
     }
     if (day < 1 || day > 31 || month < 1 || month > 12) return false;
     const er_text year = has(p, ER_GROUP_Y) ? written(p, ER_GROUP_Y) : (er_text){"", 0};
-    snprintf(room, size, "%d %s%s%.*s", (int)day, er_month_name((uint32_t)month - 1).at, year.length ? " " : "", (int)year.length, year.at);
+    er_format(room, size, "%d %s%s%.*s", (int)day, er_month_name((uint32_t)month - 1).at, year.length ? " " : "", (int)year.length, year.at);
     return true;
 }
 

@@ -200,9 +200,9 @@ static pair over(pair a, double b)
     return (pair){sum, low - (sum - high)};
 }
 
-/* digits · 10^exponent. No strtod: that one heeds the locale. Right to the last bit wherever `digits` are all there were,
+/* No strtod: that one heeds the locale. Right to the last bit wherever `digits` are all there were,
    but for what lies within 2^-40 of the middle between two doubles, and below 1e-307. */
-static double scaled(uint64_t digits, int64_t exponent)
+double er_decimal(uint64_t digits, int64_t exponent)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -256,7 +256,7 @@ static bool read_number(reader *r, er_json *into)
             if (power < (INT64_C(1) << 40)) power = power * 10 + (*r->at - '0');
         exponent += below ? -power : power;
     }
-    const double value = scaled(digits, exponent);
+    const double value = er_decimal(digits, exponent);
     if (!(value <= 1.7976931348623157e308)) return wrong(r, "a number that is too large");
     into->kind = ER_JSON_NUMBER;
     into->number = negative ? -value : value;

@@ -26,6 +26,9 @@ struct er_json {
    each other (64), and so many in all. Refuses with ER_BAD_BUNDLE, naming `where`. */
 bool er_json_read(er_arena *, er_text, uint32_t most_nested, uint32_t most_containers, const char *where, const er_json **);
 
+/* digits · 10^exponent, of at most 19 digits. */
+double er_decimal(uint64_t digits, int64_t exponent);
+
 /* The value of a key, or NULL: also where `of` is NULL or no object. */
 const er_json *er_json_get(const er_json *of, const char *key);
 

@@ -2,9 +2,8 @@
 
 #include "learn_records.h"
 
+#include "format.h"
 #include "parts.h"
-
-#include <stdio.h>
 
 enum { MOST_NESTED = 64 };
 
@@ -16,8 +15,8 @@ static bool put_json(er_bytes *b, const er_pack *value, int depth)
     switch ((er_pack_kind)value->kind) {
     case ER_PACK_NIL: return er_put(b, "null", 4), true;
     case ER_PACK_BOOLEAN: return er_put(b, value->truth ? "true" : "false", value->truth ? 4 : 5), true;
-    case ER_PACK_WHOLE: return er_put(b, number, (size_t)snprintf(number, sizeof number, "%lld", (long long)value->whole)), true;
-    case ER_PACK_NUMBER: return er_put(b, number, (size_t)snprintf(number, sizeof number, "%.17g", value->number)), isfinite(value->number);
+    case ER_PACK_WHOLE: return er_put(b, number, er_format(number, sizeof number, "%lld", (long long)value->whole)), true;
+    case ER_PACK_NUMBER: return er_put(b, number, er_format(number, sizeof number, "%.17g", value->number)), isfinite(value->number);
     case ER_PACK_TEXT: return er_put_quoted(b, er_pack_text(value)), true;
     case ER_PACK_BYTES: return false;
     case ER_PACK_ARRAY:

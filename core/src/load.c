@@ -6,12 +6,12 @@
 #include "beside.h"
 #include "encode.h"
 #include "folder.h"
+#include "format.h"
 #include "hnsw.h"
 #include "names.h"
 #include "parts.h"
 #include "unicode.h"
 
-#include <stdio.h>
 #include <time.h>
 
 enum { ATTEMPTS = 100, MOST_THREADS = 4096 };
@@ -350,7 +350,7 @@ er_status er_load(const char *path, const er_load_options *options, er_model **m
     er_arena arena = {.error = error};
     const er_shown shown = er_show((er_text){path, strlen(path)});
     char where[sizeof shown.at + 16];
-    snprintf(where, sizeof where, "%s/manifest", shown.at);
+    er_format(where, sizeof where, "%s/manifest", shown.at);
     er_status status = ER_OK;
     for (int i = 0; i < ATTEMPTS; i++) {
         source s = {.path = path, .shown = shown.at, .where = where, .folder = er_folder_open(&arena, path)};

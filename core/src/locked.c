@@ -9,6 +9,7 @@
 #endif
 
 #include "locked.h"
+#include "format.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -155,7 +156,7 @@ static const char *folder_of(const char *path, char folder[MOST_PATH])
 {
     const char *slash = strrchr(path, '/');
     const size_t length = slash ? (size_t)(slash - path) : 0;
-    snprintf(folder, MOST_PATH, "%.*s", (int)(slash ? (length ? length : 1) : 1), slash ? path : ".");
+    er_format(folder, MOST_PATH, "%.*s", (int)(slash ? (length ? length : 1) : 1), slash ? path : ".");
     return slash ? slash + 1 : path;
 }
 
@@ -171,7 +172,7 @@ bool er_locked_settle(const er_locked *l, er_stamp *stamp)
         if (strlen(found) != whole || found[0] != '.' || strncmp(found + 1, name, length) || found[length + 1] != '.' ||
             strcmp(found + length + 2 + RANDOM, ".partial"))
             continue;
-        snprintf(beside, sizeof beside, "%s/%s", folder, found);
+        er_format(beside, sizeof beside, "%s/%s", folder, found);
         if (!lstat(beside, &status) && S_ISREG(status.st_mode)) unlink(beside);
     }
     if (list) closedir(list);
@@ -192,7 +193,7 @@ bool er_locked_replace(er_locked *l, const void *bytes, size_t length)
     if (!in_place(l)) return er_refuse(l->error, ER_NOT_KEPT, "%s: moved, deleted or replaced since it was opened; try again", l->shown.at);
     if (!er_random(drawn, sizeof drawn)) return told(l, "written");
     for (int i = 0; i < RANDOM; i++) drawn[i] = (uint8_t)letters[drawn[i] % 32];
-    snprintf(beside, sizeof beside, "%s/.%s.%.*s.partial", folder, name, RANDOM, (const char *)drawn);
+    er_format(beside, sizeof beside, "%s/.%s.%.*s.partial", folder, name, RANDOM, (const char *)drawn);
     const int file = open(beside, O_RDWR | O_CREAT | O_EXCL | SAFE, 0600);
     if (file < 0) return told(l, "written");
     if (!write_at(file, bytes, length, 0) || flock(file, LOCK_EX | LOCK_NB) || rename(beside, l->path)) {

@@ -1,9 +1,8 @@
 #include "manifest.h"
 
 #include "distinct.h"
+#include "format.h"
 #include "utf8.h"
-
-#include <stdio.h>
 
 /* ---- Roles (section 1) ---- */
 
@@ -78,7 +77,7 @@ static size_t take_version(const uint8_t *at, size_t left, wrapping *w)
     const bool below = c >= 0xd0 && c <= 0xd3;
     if (c < 0x80 || c >= 0xe0) {
         w->version = (int8_t)c;
-        snprintf(w->said, sizeof w->said, "%d", (int8_t)c);
+        er_format(w->said, sizeof w->said, "%d", (int8_t)c);
         return 1;
     }
     if (!below && (c < 0xcc || c > 0xcf)) return 0;
@@ -90,12 +89,12 @@ static size_t take_version(const uint8_t *at, size_t left, wrapping *w)
         static const int64_t least[] = {-32, INT8_MIN, INT16_MIN, INT32_MIN};
         if (whole >= least[c & 3]) return 0;
         w->version = whole;
-        snprintf(w->said, sizeof w->said, "%lld", (long long)whole);
+        er_format(w->said, sizeof w->said, "%lld", (long long)whole);
     } else {
         static const uint64_t most[] = {INT8_MAX, UINT8_MAX, UINT16_MAX, UINT32_MAX};
         if (value <= most[c & 3]) return 0;
         w->version = value > INT64_MAX ? INT64_MAX : (int64_t)value;
-        snprintf(w->said, sizeof w->said, "%llu", (unsigned long long)value);
+        er_format(w->said, sizeof w->said, "%llu", (unsigned long long)value);
     }
     return size + 1;
 }
@@ -121,7 +120,7 @@ static bool unwrap(er_text bytes, wrapping *w)
     uint8_t digest[32];
     char first[48];
     er_sha256_begin(&sum);
-    er_sha256_add(&sum, first, (size_t)snprintf(first, sizeof first, "edgeret-bundle/%s\n", w->said));
+    er_sha256_add(&sum, first, er_format(first, sizeof first, "edgeret-bundle/%s\n", w->said));
     er_sha256_add(&sum, w->body.at, w->body.length);
     er_sha256_end(&sum, digest);
     return !memcmp(digest, w->digest, sizeof digest);

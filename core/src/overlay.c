@@ -1,6 +1,6 @@
 #include "overlay.h"
+#include "format.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #ifndef ER_ALLOCATE /* as in common.c */
@@ -228,7 +228,7 @@ void er_put_quoted(er_bytes *b, er_text text)
         const unsigned char c = (unsigned char)text.at[i];
         char escaped[8];
         if (c == '"' || c == '\\') er_put(b, (char[]){'\\', (char)c}, 2);
-        else if (c < 0x20) er_put(b, escaped, (size_t)snprintf(escaped, sizeof escaped, "\\u%04x", c));
+        else if (c < 0x20) er_put(b, escaped, er_format(escaped, sizeof escaped, "\\u%04x", c));
         else er_put(b, text.at + i, 1);
     }
     er_put(b, "\"", 1);

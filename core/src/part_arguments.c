@@ -1,9 +1,8 @@
 /* Section 8.4: what reads the arguments of a call. */
 
 #include "arguments.h"
+#include "format.h"
 #include "parts.h"
-
-#include <stdio.h>
 
 static const double MOST_WEIGHT = 100.0;
 
@@ -28,7 +27,7 @@ static bool row_of(const er_fields *map, const char *feature, bool needed, const
     char name[64];
     if (!weight(map, feature, needed, row++)) return false;
     for (size_t i = 0; i < count + 6; i++) {
-        snprintf(name, sizeof name, "%s, %s", feature, i < count ? contexts[i] : call_contexts[i - count]);
+        er_format(name, sizeof name, "%s, %s", feature, i < count ? contexts[i] : call_contexts[i - count]);
         if (!weight(map, name, false, row++)) return false;
     }
     return true;

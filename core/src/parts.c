@@ -1,17 +1,16 @@
 #include "parts.h"
 
+#include "format.h"
 #include "sha256.h"
 #include "utf8.h"
 #include "vectors.h"
-
-#include <stdio.h>
 
 enum { MOST_DIMENSION = 1 << 16, MOST_TOKENS = 8192, MOST_PREFIX = 1000 };
 
 const char *er_where(const er_part *part, const char *what)
 {
     char *where = ER_TAKE(part->arena, char, 256);
-    if (where) snprintf(where, 256, part->first_stage ? "%.160s (static-%s)" : "%.160s (%s)", part->shown, what);
+    if (where) er_format(where, 256, part->first_stage ? "%.160s (static-%s)" : "%.160s (%s)", part->shown, what);
     return where;
 }
 
@@ -23,10 +22,10 @@ const er_entry *er_part_entry(const er_part *part, const char *role)
     static const char *const shared[] = {"tokenizer", "word-vectors", "tools", "words", "exemplars", "planner"};
     char name[64];
     bool known = false;
-    snprintf(name, sizeof name, "%s", role);
+    er_format(name, sizeof name, "%s", role);
     if (part->first_stage) {
         for (size_t i = 0; i < sizeof own / sizeof *own && !known; i++)
-            if ((known = !strcmp(role, own[i]))) snprintf(name, sizeof name, "static-%s", role);
+            if ((known = !strcmp(role, own[i]))) er_format(name, sizeof name, "static-%s", role);
         for (size_t i = 0; i < sizeof shared / sizeof *shared && !known; i++) known = !strcmp(role, shared[i]);
         if (!known) return NULL;
     }

@@ -2,11 +2,11 @@
    nothing. And values: as they are shown, written and compared. Knows nothing of which words are meant. */
 
 #include "arguments.h"
+#include "format.h"
 #include "overlay.h"
 #include "regex.h"
 #include "words.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { MOST_CHARS = 2000, MOST_MATCHED = 200, LONGEST_PATTERN = 300, MOST_UNBOUNDED = 2 };
@@ -27,16 +27,19 @@ const er_json *er_json_text(er_arena *arena, er_text text)
 static er_text digits_of(er_arena *arena, double number)
 {
     char *made = ER_TAKE(arena, char, 40), digits[40];
-    int precision = 0;
+    const char *e = NULL;
+    int precision = -1, exponent = 0;
     if (!made) return (er_text){"0", 1};
-    do snprintf(digits, sizeof digits, "%.*e", precision, number);
-    while (strtod(digits, NULL) != number && ++precision < 17);
-    char *e = strchr(digits, 'e');
-    const int exponent = e ? atoi(e + 1) : 0;
-    if (exponent < -4 || exponent >= 16) snprintf(made, 40, "%.*s%s", (int)(e ? e - digits : 0), digits, e ? e : "");
-    else snprintf(made, 40, "%.*f", precision > exponent ? precision - exponent : 1, number);
-    for (char *at = made; *at; at++)
-        if (*at == ',') *at = '.'; /* where a program's locale writes one */
+    for (double back = NAN; back != fabs(number) && precision < 17;) {
+        uint64_t whole = 0;
+        er_format(digits, sizeof digits, "%.*e", ++precision, number);
+        for (e = digits; *e && *e != 'e'; e++)
+            if (*e >= '0' && *e <= '9') whole = whole * 10 + (uint64_t)(*e - '0');
+        exponent = atoi(e + 1);
+        back = er_decimal(whole, exponent - precision);
+    }
+    if (exponent < -4 || exponent >= 16) er_format(made, 40, "%s", digits);
+    else er_format(made, 40, "%.*f", precision > exponent ? precision - exponent : 1, number);
     return (er_text){made, strlen(made)};
 }
 
@@ -49,7 +52,7 @@ const er_json *er_json_number(er_arena *arena, double number, bool whole)
     if (whole && made->raw.length > 2 && er_is(er_cut(made->raw, made->raw.length - 2, made->raw.length), ".0")) made->raw.length -= 2;
     if (whole && memchr(made->raw.at, 'e', made->raw.length)) {
         char *at = ER_TAKE(arena, char, 40);
-        if (at) made->raw = (er_text){at, (size_t)snprintf(at, 40, "%.0f", number)};
+        if (at) made->raw = (er_text){at, er_format(at, 40, "%.0f", number)};
     }
     return made;
 }

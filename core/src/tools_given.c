@@ -1,8 +1,7 @@
 /* What is to change of a model's tools, read and checked before anything is made (15.6, "tools"). */
 
-#include <stdio.h>
-
 #include "distinct.h"
+#include "format.h"
 #include "json.h"
 #include "parts.h"
 #include "tools.h"
@@ -91,7 +90,7 @@ static bool read_given(er_changing *c, const char *kind, const er_text *texts, s
     for (size_t i = 0; i < count; i++) {
         char where[48];
         er_given *one = &c->given[c->count];
-        snprintf(where, sizeof where, "%s, item %zu", kind, i + 1);
+        er_format(where, sizeof where, "%s, item %zu", kind, i + 1);
         if (!texts[i].at) return missing(c, where);
         if (texts[i].length > MOST_DEFINITION)
             return er_refuse(c->arena->error, ER_BAD_INPUT, "%s: a definition of %zu bytes, at most %d are allowed; describe it in fewer words", where,
