@@ -14,12 +14,12 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import make_pieces
-from characters import FOLDED, MANY, letter_bytes
+from books import array, book, structs
+from characters import FOLDED, letter_bytes
 from expressions import FIRST_LIST, Programs
 
 from edgeret_export.reference import opposites
@@ -174,32 +174,9 @@ def add_others(words: Words) -> None:
         words.at(word, "tool", 0, 4)
 
 
-def array(kind: str, name: str, numbers: Iterable[int]) -> str:
-    """One array in C."""
-    lines, line = [], ""
-    for number in numbers:
-        word = f"{number},"
-        if len(line) + len(word) > 118:
-            lines.append(line)
-            line = ""
-        line += word
-    return f"static const {kind} {name}[] = {{\n" + "\n".join([*lines, line]) + "\n};\n"
-
-
-def structs(kind: str, name: str, told: Iterable[tuple[int, ...]]) -> str:
-    """One array of structs of numbers."""
-    lines = (f"{{{','.join(map(str, one))}}}," for one in told)
-    return f"static const {kind} {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
-
-
 def shared(text: str) -> str:
     """An array that other files see."""
     return text.replace("static ", "", 1)
-
-
-def bits(number: int, parts: int) -> str:
-    """A number of many bits as so many of 32."""
-    return "{" + ",".join(f"0x{number >> 32 * part & 0xFFFFFFFF:x}" for part in range(parts)) + "}"
 
 
 def word_tables(words: Words) -> str:
@@ -262,27 +239,6 @@ def word_tables(words: Words) -> str:
     )
 
 
-def set_tables(programs: Programs) -> str:
-    ranges: list[int] = []
-    lines = []
-    for each in programs.sets:
-        lines.append(f"{{{bits(each.ascii, 4)},{each.categories},{len(ranges) // 2},{len(each.ranges)}}},")
-        ranges += [point for pair in each.ranges for point in pair]
-    firsts = [(each & (1 << 128) - 1, each >> 128) for each in programs.firsts]
-    halves = sorted({half for each in firsts for half in each})
-    return "\n".join(
-        (
-            "const er_letters er_pattern_sets[] = {",
-            "\n".join(lines) + "\n};\n",
-            shared(array("uint32_t", "er_pattern_ranges", ranges)),
-            "const uint32_t er_pattern_halves[][4] = {",
-            "\n".join(bits(each, 4) + "," for each in halves) + "\n};\n",
-            "const uint16_t er_pattern_firsts[][2] = {",
-            "\n".join(f"{{{halves.index(low)},{halves.index(high)}}}," for low, high in firsts) + "\n};\n",
-        )
-    )
-
-
 def endings() -> str:
     """Of each language but English and Chinese: endings, a zero behind each; and its letters."""
     told = []
@@ -295,24 +251,18 @@ def endings() -> str:
 
 def tables() -> tuple[str, str]:
     """Both files whole."""
-    words, programs = Words(), Programs([words_of(kind) for kind in LISTS])
+    lists = [words_of(kind) for kind in LISTS]
+    words, programs = Words(), Programs(lists)
     rules, entries, doubts = collect(words, programs)
     value_programs = []
     for text, flags in value_expressions():
         value_programs.append(len(entries))
         entries.append(programs.add(text, flags))
-    pieces = make_pieces.tables(programs, entries)
     add_others(words)
-    if len(programs.code) >= MANY:
-        raise SystemExit("programs are too long for their addresses")
     languages = "\n".join(
         (
             "/* Made by core/make_languages.py; not to be edited. */\n",
-            "/* Programs of pattern.c. */",
-            shared(array("uint8_t", "er_pattern_code", programs.code)),
-            set_tables(programs),
-            "const er_program er_programs[] = {",
-            "\n".join(f"{{{a},{b},{c}}}," for a, b, c in entries) + "\n};\n",
+            book("language", programs, entries),
             "/* By language: numbers of programs, and how words and negations are read. */",
             "const er_rules er_language_rules[ER_LANGUAGES] = {",
             "\n".join(rules) + "\n};\n",
@@ -323,7 +273,7 @@ def tables() -> tuple[str, str]:
             word_tables(words),
         )
     )
-    return languages, pieces
+    return languages, make_pieces.tables(Programs(lists))
 
 
 def main() -> int:

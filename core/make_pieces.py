@@ -1,5 +1,5 @@
 """What src/pieces_data.h holds: words by the lists that reading arguments has of them, units of measures, and what is
-known of other languages in English; and the expressions of all that, among those of make_languages.py, which calls
+known of other languages in English; and the expressions of all that, in a book of their own. make_languages.py calls
 this."""
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
+from books import book
 from expressions import FIRST_LIST, Programs
 
 from edgeret.inputs import numerals, words
@@ -193,9 +194,9 @@ def gloss_tables(pool: Pool, programs: Programs, entries: list[tuple[int, int, i
     return [*found, "const er_glossary er_glossaries[ER_LANGUAGES] = {\n" + "\n".join(glossaries) + "\n};\n"]
 
 
-def tables(programs: Programs, entries: list[tuple[int, int, int]]) -> str:
-    """The whole file; adds its programs to those that there are."""
-    pool = Pool()
+def tables(programs: Programs) -> str:
+    """The whole file, with a book of its own."""
+    pool, entries = Pool(), list[tuple[int, int, int]]()
     pool.at("")
     pool.at("clock")
     pool.at("date")
@@ -229,6 +230,7 @@ def tables(programs: Programs, entries: list[tuple[int, int, int]]) -> str:
             "#else\n",
             rows("uint8_t", "piece_pool", [(byte,) for byte in pool.bytes]),
             *body,
+            book("piece", programs, entries),
             "#endif\n",
         )
     )

@@ -24,7 +24,7 @@ Library = Callable[..., ctypes.CDLL]
 @pytest.fixture(scope="session")
 def core_library(request: pytest.FixtureRequest) -> Library:
     """Gives a library of the named sources, `core_library("json", "probe_json")`; common.c, format.c and utf8.c are in
-        all."""
+    all."""
     kept = Path(request.config.cache.mkdir("core"))
 
     def library(*names: str) -> ctypes.CDLL:

@@ -90,7 +90,7 @@ er_read *er_read_query(const er_model *model, const er_stage *stage, const er_po
     read->request.watch = &task->watch;
     const er_earlier *also = task->turn ? &task->turn->all : NULL;
     /* What was learned may call any tool, so all are compared. */
-    if (fine && task->learner && (task->wide || er_recall_counts(task->learner))) fine = er_request_read(&read->request, model, stage, query, &read->encoded, may, false);
+    if (fine && task->learner && (task->wide || er_by(task->learner)->counts(task->learner))) fine = er_request_read(&read->request, model, stage, query, &read->encoded, may, false);
     else if (fine) fine = er_request_near(&read->request, model, stage, query, &read->encoded, may, also ? also->at : NULL, also ? also->count : 0);
     er_lap(&task->watch, ER_AT_SEARCH);
     read->request.watch = NULL; /* the task's, which may go before forks do */
@@ -150,7 +150,7 @@ static bool furnish(er_task *task)
     task->history = (er_history){task->places, task->made, 0, 0};
     if (!task->places || !task->made || !task->failures || !task->blocked || !task->order ||
         !er_workspace_of(&task->arena, task->model, names, &task->work) ||
-        (task->learner && !er_recall_of(&task->arena, task->learner, task->model, names->n, &task->recall)))
+        (task->learner && !er_by(task->learner)->of(&task->arena, task->learner, task->model, names->n, &task->recall)))
         return false;
     task->work.recall = task->first ? NULL : task->recall;
     task->work.watch = &task->watch;
@@ -185,8 +185,8 @@ static er_status start(const er_model *model, er_text query, const er_encoding *
         return er_refuse(error, ER_BAD_INPUT, "earlier is NULL, but earlier_count is %zu", options.earlier_count), drop(task, error);
     task->first = model->has_small && model->has_full && !task->allowed && !encoding && !options.earlier && model->cascade_least <= 1.0;
     if (options.learner) {
-        task->learner = er_learner_held(options.learner);
-        task->first = task->first && !er_recall_counts(options.learner);
+        task->learner = er_by(options.learner)->held(options.learner);
+        task->first = task->first && !er_by(options.learner)->counts(options.learner);
     }
     const er_stage *stage = task->first || !model->has_full ? &model->small : &model->full;
     if (options.earlier && !er_turn_of(&task->arena, options.earlier, options.earlier_count, options.last_count, model, stage->names, &task->turn))
@@ -223,7 +223,7 @@ void er_end(er_task *task)
     er_give_back(&task->told);
     er_give_back(&task->filled);
     er_give_back(&arena);
-    er_learner_close(learner);
+    if (learner) er_by(learner)->left(learner);
     er_free(model);
 }
 
@@ -240,7 +240,7 @@ er_status er_fork(const er_task *task, er_task **made, er_error *given)
     other->model = er_held(task->model);
     other->first = task->first;
     other->watch = (er_watch){.clock = task->watch.clock, .context = task->watch.context};
-    if (task->learner) other->learner = er_learner_held(task->learner);
+    if (task->learner) other->learner = er_by(task->learner)->held(task->learner);
     other->read = task->read;
     atomic_fetch_add(&other->read->holders, 1);
     if (!er_check_query(&other->arena, task->query.text, &other->query) || !furnish(other)) return drop(other, error);

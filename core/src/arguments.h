@@ -57,9 +57,20 @@ typedef struct er_stored_arguments {
     double traits[ER_TRAITS];
 } er_stored_arguments;
 
+/* What loading does for er_arguments alone comes with it: a linker that takes what is called out of a library leaves both out
+   where nobody asks for arguments. */
+#if defined(__ELF__) || defined(__wasm__)
+#define ER_IF_LINKED __attribute__((weak))
+#define ER_IS_LINKED(function) ((function) != NULL)
+#else
+#define ER_IF_LINKED
+#define ER_IS_LINKED(function) true
+#endif
+
 /* NULL where the bundle has no head. */
 struct er_part;
-bool er_arguments_part(const struct er_part *, const er_spec *, const er_stored_arguments **);
+ER_IF_LINKED bool er_arguments_part(const struct er_part *, const er_spec *, const er_stored_arguments **);
+bool er_is_tuned(const er_stored_arguments *); /* with the bundle's own demonstrations. NULL: not */
 
 /* ---- The head (argument_head.c) ---- */
 
@@ -153,7 +164,7 @@ typedef struct {
 typedef _Atomic(er_taking *) er_slot;
 
 er_slot *er_takings(const er_model *); /* load.c: (tools), each made when it is first asked about */
-void er_taking_free(er_taking *);
+ER_IF_LINKED void er_taking_free(er_taking *);
 bool er_taking_of(er_arena *scratch, const er_model *, const er_tool *, er_taking *);
 
 /* A parameter's schema without the alternatives that are null. */

@@ -208,7 +208,7 @@ static bool fill(er_task *task, const er_taking *tool, const er_arguments_option
         !er_earlier_of(arena, calls, (uint32_t)options->call_count, tool->tool->name, &earlier) ||
         !er_suitor_of(arena, task->pieces, tool, &earlier, options->year ? &now : NULL, &suitor))
         return false;
-    er_filling filling = {.suitor = &suitor, .stored = stored, .vectors = stored ? task->unit_vectors : NULL, .tuned = stored && stored->pool.tuned};
+    er_filling filling = {.suitor = &suitor, .stored = stored, .vectors = stored ? task->unit_vectors : NULL, .tuned = er_is_tuned(stored)};
     er_found *found = ER_TAKE(arena, er_found, tool->wanted + 1);
     return found && er_fill_call(&filling, found) && tell(task, tool, &filling, found, to);
 }

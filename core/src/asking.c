@@ -7,13 +7,13 @@ enum { WIDE_QUESTION = 0xff1f };
 static bool begins(er_matcher *m, uint32_t rule, const er_view *text)
 {
     uint32_t end;
-    return er_matches(m, er_rule(rule), text, 0, &end);
+    return er_matches(m, rule, text, 0, &end);
 }
 
 static bool finds(er_matcher *m, uint32_t rule, const er_view *text)
 {
     er_span span;
-    return er_finds(m, er_rule(rule), text, 0, &span);
+    return er_finds(m, rule, text, 0, &span);
 }
 
 static bool is_mark(uint32_t c) { return c == '?' || c == WIDE_QUESTION; }

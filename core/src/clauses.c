@@ -18,7 +18,7 @@ uint32_t er_clauses_of(er_arena *arena, er_language language, const er_points *t
     er_view view;
     uint32_t n = 0;
     er_span piece;
-    er_matcher_of(arena, &matcher);
+    er_matcher_of(arena, &er_language_book, &matcher);
     if (!er_view_of(arena, text->points, text->count, &view)) return 0;
     er_pieces pieces = er_pieces_of(&matcher, language, &view);
     while (n < most && er_next_piece(&pieces, &piece)) {

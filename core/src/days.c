@@ -63,7 +63,7 @@ static bool spaced(said *s, er_text text)
 static bool is_whole(said *s, uint32_t program)
 {
     uint32_t end;
-    return er_matches(&s->matcher, er_rule(program), &s->view, 0, &end);
+    return er_matches(&s->matcher, program, &s->view, 0, &end);
 }
 
 /* The text of a group, "" for none: all is ASCII there. */
@@ -201,7 +201,7 @@ bool er_day_of(er_arena *arena, er_text given, const er_now *now, bool past, er_
     static const char *const parts[] = {" morning", " noon", " afternoon", " evening", " night"};
     er_text text;
     said s;
-    er_matcher_of(arena, &s.matcher);
+    er_matcher_of(arena, &er_piece_book, &s.matcher);
     if (!er_lower_text(arena, given, &text)) return false;
     text = bare(text, " .,");
     const er_text line = ends(text, "\n") ? er_cut(text, 0, text.length - 1) : text;
@@ -297,7 +297,7 @@ bool er_time_of(er_arena *arena, er_text given, er_half half, er_time *time)
     enum { EVENING = 17 };
     er_text text;
     said s;
-    er_matcher_of(arena, &s.matcher);
+    er_matcher_of(arena, &er_piece_book, &s.matcher);
     if (!er_lower_text(arena, given, &text) || !spaced(&s, behind(bare(text, " ,"), "at "))) return false;
     /* "nine in the morning" is "nine am"; "at nine" is in the morning or in the evening, so it names no time alone. */
     const bool told = is_whole(&s, ER_P_OF_DAY);
@@ -308,7 +308,7 @@ bool er_time_of(er_arena *arena, er_text given, er_half half, er_time *time)
     }
     if (half != ER_NO_HALF) {
         said of;
-        er_matcher_of(arena, &of.matcher);
+        er_matcher_of(arena, &er_piece_book, &of.matcher);
         size_t n = s.text.length;
         for (size_t i = 0; i < sizeof o_clock / sizeof *o_clock; i++)
             if (ends(s.text, o_clock[i])) n = s.text.length - strlen(o_clock[i]);

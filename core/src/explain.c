@@ -72,7 +72,7 @@ static bool weigh(asked *a, er_plan_teller *tell)
     a->learned = (er_recalled){.base = 1.0, .known = {.share = 1.0, .nearest = -2.0}};
     er_fuse(r, &a->task->work, a->history, a->base);
     er_recall *recall = a->task->work.recall;
-    if (recall && !er_recall_explain(recall, a->arena, r, a->history, a->base, a->said, &a->learned, NEAR, tell, a)) return false;
+    if (recall && !er_by(recall)->explain(recall, a->arena, r, a->history, a->base, a->said, &a->learned, NEAR, tell, a)) return false;
     const double base = a->learned.increments + a->learned.base;
     a->prior = base;
     if (!r->stage->has_head) return true;

@@ -343,7 +343,7 @@ static void fuse_known(const er_request *r, er_workspace *work, const er_history
     work->known = (er_known){.share = 1.0, .nearest = -2.0};
     if (!work->recall) return;
     er_lap(work->watch, ER_AT_FUSE);
-    er_recall_mix(work->recall, r, h, found, &work->known);
+    er_by(work->recall)->mix(work->recall, r, h, found, &work->known);
     if (work->known.share < 1.0) er_lap(work->watch, ER_AT_LEARNED); /* something was */
 }
 

@@ -58,7 +58,7 @@ static bool add_tokens(er_reader *r, const er_glossary *g, er_text word, const e
         return true;
     }
     uint32_t end;
-    if (!g->part || !er_matches(&r->matcher, er_rule(g->part), low, 0, &end)) return false;
+    if (!g->part || !er_matches(&r->matcher, g->part, low, 0, &end)) return false;
     const er_text joined = er_pooled(g->joined);
     for (size_t at = 0; at < word.length;) {
         const er_text rest = er_cut(word, at, word.length);
@@ -183,7 +183,7 @@ static bool matches_in(er_reader *r, uint32_t program, er_span at)
 {
     er_view low;
     er_span unused;
-    return er_low_part(r->arena, &r->said, at.begin, at.end, &low) && er_finds(&r->matcher, er_rule(program), &low, 0, &unused);
+    return er_low_part(r->arena, &r->said, at.begin, at.end, &low) && er_finds(&r->matcher, program, &low, 0, &unused);
 }
 
 /* A time: with the part of the day, or as the language's hours are counted. */
@@ -283,7 +283,7 @@ bool er_gloss(er_reader *r, const er_text *own, const er_text *lower, er_text *f
     if (!taken) return false;
     er_place_units(r, false);
     for (uint32_t k = 0; k < g->phrase_count; k++) {
-        const er_program *program = er_rule(g->phrases[k].program);
+        const uint32_t program = g->phrases[k].program;
         er_span match;
         for (uint32_t from = 0; er_finds(&r->matcher, program, &r->said.written, from, &match); from = match.end) {
             phrase p = {.reader = r, .glossary = g};

@@ -48,12 +48,10 @@ typedef struct {
     bool with;
 } er_doubt;
 
-extern const er_program er_programs[];
+extern const er_book er_language_book; /* what programs' numbers here are of */
 extern const er_rules er_language_rules[ER_LANGUAGES];
 extern const er_doubt er_doubts[];
 extern const uint16_t er_value_programs[ER_VALUES];
-
-static inline const er_program *er_rule(uint32_t number) { return &er_programs[number]; }
 
 const er_role *er_role_of(const er_facts *, er_language);
 const er_uses *er_uses_of(const er_facts *);

@@ -50,6 +50,7 @@ er_learner *er_learner_new(const er_model *model, double wait_s, er_error *error
     er_learner *learner = ER_TAKE(&arena, er_learner, 1);
     if (!learner) return er_give_back(&arena), NULL;
     learner->arena = arena;
+    learner->by = &er_learner_recalling;
     atomic_init(&learner->holders, 1);
     er_mutex_make(&learner->turn);
     er_mutex_make(&learner->lock);

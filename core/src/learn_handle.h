@@ -8,6 +8,7 @@
 
 #include "learn_records.h"
 #include "locked.h"
+#include "request.h"
 
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
@@ -42,6 +43,7 @@ struct er_kept_model {
 };
 
 struct er_learner {
+    const er_recalling *by; /* first, as in request.h */
     er_arena arena;        /* which holds the learner itself */
     atomic_uint holders;
     er_model *given, *model; /* with the overlay's tools; the same where it has none */
@@ -67,6 +69,7 @@ struct er_learner {
 #endif
 enum { ER_NEW_NAMES = 20000 }; /* beyond which it is, too: it drops those that nothing refers to any more */
 
+extern const er_recalling er_learner_recalling; /* learn_recall.c */
 bool er_learner_serves(const er_learner *, const er_model *);
 /* A learner of a model, which has learned nothing; NULL: no memory. */
 er_learner *er_learner_new(const er_model *, double wait_s, er_error *);

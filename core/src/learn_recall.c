@@ -7,6 +7,7 @@
 static const double TRUSTED = 100.0;
 
 struct er_recall {
+    const er_recalling *by; /* first, as in request.h */
     er_learner *learner;
     const er_model *model;
     er_mixing mixing;
@@ -17,13 +18,13 @@ struct er_recall {
     double nearest;
 };
 
-er_learner *er_learner_held(er_learner *learner)
+static er_learner *held(er_learner *learner)
 {
     atomic_fetch_add(&learner->holders, 1);
     return learner;
 }
 
-bool er_recall_counts(er_learner *learner)
+static bool counts(er_learner *learner)
 {
     er_mutex_lock(&learner->lock);
     const bool any = learner->state->plan_count > 0;
@@ -38,7 +39,7 @@ bool er_learner_serves(const er_learner *learner, const er_model *model)
     return own->dimension == theirs->dimension && er_same(own->fingerprint, theirs->fingerprint);
 }
 
-bool er_recall_of(er_arena *arena, er_learner *learner, const er_model *model, uint32_t n, er_recall **made)
+static bool recall_of(er_arena *arena, er_learner *learner, const er_model *model, uint32_t n, er_recall **made)
 {
     if (!er_learner_serves(learner, model)) return er_refuse(arena->error, ER_BAD_INPUT, "learner: it was opened with a model of another encoder; begin tasks with er_learner_model");
     er_recall *recall = ER_TAKE(arena, er_recall, 1);
@@ -46,6 +47,7 @@ bool er_recall_of(er_arena *arena, er_learner *learner, const er_model *model, u
     if (!recall || !(recall->vector = ER_TAKE(arena, float, d)) || !(recall->labels = ER_TAKE(arena, int32_t, n)) || !(recall->history = ER_TAKE(arena, int32_t, ER_MOST_CALLS)) ||
         !er_mixing_take(arena, n, &recall->mixing))
         return false;
+    recall->by = learner->by;
     recall->learner = learner;
     recall->model = model;
     recall->serial = -1;
@@ -93,7 +95,7 @@ static bool recall_now(er_recall *recall, er_knowledge *s, const er_request *r, 
     return true;
 }
 
-void er_recall_mix(er_recall *recall, const er_request *r, const er_history *h, float *logs, er_known *known)
+static void mix(er_recall *recall, const er_request *r, const er_history *h, float *logs, er_known *known)
 {
     er_learner *learner = recall->learner;
     er_mutex_lock(&learner->lock);
@@ -120,7 +122,7 @@ static bool tell_near(const er_knowledge *s, const er_mixing *m, uint32_t most, 
     return true;
 }
 
-bool er_recall_explain(er_recall *recall, er_arena *arena, const er_request *r, const er_history *h, const float *logs, float *found, er_recalled *told,
+static bool explain(er_recall *recall, er_arena *arena, const er_request *r, const er_history *h, const float *logs, float *found, er_recalled *told,
     uint32_t most, er_plan_teller *tell, void *context)
 {
     float *said = ER_TAKE(arena, float, r->n);
@@ -143,3 +145,5 @@ bool er_recall_explain(er_recall *recall, er_arena *arena, const er_request *r, 
     er_mutex_unlock(&learner->lock);
     return fine;
 }
+
+const er_recalling er_learner_recalling = {held, er_learner_close, counts, recall_of, mix, explain};

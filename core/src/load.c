@@ -210,7 +210,7 @@ static bool take_parts(source *s, er_model *model, double most_loss, bool alone)
     const er_pack *form = recipe && recipe->kind == ER_PACK_MAP ? er_pack_get(recipe, "tool_text") : NULL;
     if (form && form->kind == ER_PACK_TEXT) model->tool_text = er_pack_text(form);
     if (!er_spec_part(deciding, &stage->spec) || !er_others_part(&whole) || !take_tokenizer(deciding, &stage->spec, model) ||
-        !take_stage(deciding, model, stage, &names) || (!alone && !er_arguments_part(&whole, &stage->spec, &model->arguments)) ||
+        !take_stage(deciding, model, stage, &names) || (!alone && ER_IS_LINKED(er_arguments_part) && !er_arguments_part(&whole, &stage->spec, &model->arguments)) ||
         !er_prior_part(&whole, &model->prior) || !take_tools(&whole, model, &names, &stage->index))
         return false;
     if (both) {
@@ -247,7 +247,8 @@ static void drop(er_model *model)
     er_arena arena = model->arena; /* which holds the model itself */
     er_model *root = model->root;
     for (uint32_t i = 0; own && i < own->count; i++) er_unmap(&own->maps[i]);
-    for (uint32_t i = 0; own && i < own->taking_count; i++) er_taking_free(atomic_load(&own->takings[i]));
+    for (uint32_t i = 0; own && i < own->taking_count; i++)
+        if (atomic_load(&own->takings[i])) er_taking_free(atomic_load(&own->takings[i]));
     er_give_back(&arena);
     er_free(root);
 }

@@ -41,9 +41,11 @@ static void add_key(keys *k, uint32_t c) { k->bits[c >= 128][c >> 5 & 3] |= 1u <
 
 static bool has_any(const keys *k, uint32_t needed)
 {
+    const uint8_t *first = er_piece_book.firsts[needed];
+    const uint32_t *rows[] = {er_piece_book.ascii[first[0]], er_piece_book.others[first[1]]};
     for (uint32_t half = 0; half < 2; half++)
         for (uint32_t i = 0; i < 4; i++)
-            if (k->bits[half][i] & er_pattern_halves[er_pattern_firsts[needed][half]][i]) return true;
+            if (k->bits[half][i] & rows[half][i]) return true;
     return false;
 }
 
@@ -54,10 +56,10 @@ static bool by_expressions(er_reader *r)
     const er_value_pattern *patterns = er_value_patterns(&count);
     for (uint32_t i = 0; i < r->english.count; i++) add_key(&exact, r->english.points[i]), add_key(&caseless, r->english.caseless[i]);
     for (uint32_t k = 0; k < count; k++) {
-        const er_program *program = er_rule(patterns[k].program);
+        const er_program *program = &er_piece_book.programs[patterns[k].program];
         if (!has_any(program->flags & ER_IGNORES_CASE ? &caseless : &exact, patterns[k].needed)) continue;
         er_span span, value;
-        for (uint32_t from = 0; er_finds(&r->matcher, program, &r->english, from, &span); from = span.end) {
+        for (uint32_t from = 0; er_finds(&r->matcher, patterns[k].program, &r->english, from, &span); from = span.end) {
             value = span;
             if (program->flags & ER_HAS_GROUPS && !er_group(&r->matcher, ER_GROUP_V, &value) && !er_group(&r->matcher, ER_GROUP_W, &value)) value = span;
             if (!r->begins[value.begin] || !r->ends[value.end] || value.begin >= value.end) continue;

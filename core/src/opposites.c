@@ -109,7 +109,7 @@ static bool quote(reader *r)
     er_view low;
     er_span word;
     er_text stem;
-    if (!er_matches(r->m, er_rule(r->rules->quoted), &r->said->written, 0, &begin)) return true;
+    if (!er_matches(r->m, r->rules->quoted, &r->said->written, 0, &begin)) return true;
     if (!er_low_part(r->m->arena, r->said, begin, r->said->written.count, &low)) return false;
     if (!stem_set_of(r->m->arena, low.count / (r->rules->spaces ? 2 : 1) + 1, &r->quoted)) return false;
     while (er_next_word(r->language, &low, &at, &word)) {
@@ -125,7 +125,7 @@ static bool is_left_out(reader *r, uint32_t doubt)
     const uint64_t bit = (uint64_t)1 << doubt;
     if (!(r->asked & bit)) {
         er_span span;
-        const bool found = er_finds(r->m, er_rule(er_doubts[doubt].program), &r->said->written, 0, &span);
+        const bool found = er_finds(r->m, er_doubts[doubt].program, &r->said->written, 0, &span);
         r->asked |= bit;
         if (found != er_doubts[doubt].with) r->left_out |= bit;
     }

@@ -76,6 +76,8 @@ static bool take_counts(const er_fields *map, er_stored_arguments *found)
     return true;
 }
 
+bool er_is_tuned(const er_stored_arguments *stored) { return stored && stored->pool.tuned; }
+
 bool er_arguments_part(const er_part *part, const er_spec *spec, const er_stored_arguments **made)
 {
     er_fields map, head;

@@ -49,22 +49,23 @@ void er_fill_view(const uint32_t *points, uint32_t count, uint32_t *caseless, ui
 
 /* ---- Characters ---- */
 
-static bool is_in(const er_letters *set, uint32_t c, uint8_t kinds)
+static bool is_in(const er_book *book, uint32_t number, uint32_t c, uint8_t kinds)
 {
+    const er_letters *set = &book->sets[number];
     if (c < 128) return set->ascii[c >> 5] >> (c & 31) & 1;
     const uint32_t category = kinds & ER_IS_DIGIT ? 0 : kinds & ER_IS_WORD ? 1 : kinds & ER_IS_SPACE ? 2 : 3;
     bool found = set->categories >> category & 1;
-    const uint32_t *range = er_pattern_ranges + 2 * (size_t)set->ranges;
+    const uint32_t *range = book->ranges + 2 * (size_t)set->ranges;
     for (uint32_t i = 0; i < set->count; i++, range += 2)
         if (c >= range[0] && c <= range[1]) return !found;
     return found;
 }
 
 /* By one of 256 numbers, of which a table says whether something may begin with it. */
-static bool may_begin(uint32_t first, uint32_t c)
+static bool may_begin(const er_book *book, uint32_t first, uint32_t c)
 {
-    const uint32_t key = c & 127;
-    return er_pattern_halves[er_pattern_firsts[first][c >= 128]][key >> 5] >> (key & 31) & 1;
+    const uint32_t key = c & 127, *row = c < 128 ? book->ascii[book->firsts[first][0]] : book->others[book->firsts[first][1]];
+    return row[key >> 5] >> (key & 31) & 1;
 }
 
 static bool is_edge(const er_view *v, uint32_t at)
@@ -75,9 +76,10 @@ static bool is_edge(const er_view *v, uint32_t at)
 
 /* ---- Running ---- */
 
-void er_matcher_of(er_arena *arena, er_matcher *m)
+void er_matcher_of(er_arena *arena, const er_book *book, er_matcher *m)
 {
     m->arena = arena;
+    m->book = book;
     m->choices = m->own;
     m->used = 0;
     m->room = sizeof m->own / sizeof *m->own;
@@ -111,31 +113,32 @@ static bool keep(er_matcher *m, uint32_t pc, uint32_t at, uint32_t least)
 #define UNDO 0x80000000u
 
 static uint32_t address(const uint8_t *at) { return at[0] | (uint32_t)at[1] << 8; }
-static uint32_t place(const uint8_t *at) { return (uint32_t)(at - er_pattern_code); }
 
 /* Runs from one instruction on until a match, or until no choice is left of those that it made itself. Looks around run by
    themselves, one inside the other as often as they stand so in an expression. */
 static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t pc, uint32_t at, uint64_t most, uint32_t *end)
 {
     const uint32_t base = m->used, count = v->count;
+    const er_book *book = m->book;
+    const uint8_t *code = book->code;
     for (;;) {
         bool fits = true;
         if (m->steps++ >= most) break;
-        const uint8_t *told = er_pattern_code + pc, *next = told + 1;
+        const uint8_t *told = code + pc, *next = told + 1;
         switch (told[0]) {
         case CHAR:
             fits = at < count && text[at] == er_next_letter(&next);
-            at++, pc = place(next);
+            at++, pc = (uint32_t)(next - code);
             break;
         case TEXT: {
             const uint32_t n = *next++;
             fits = count - at >= n;
             for (uint32_t i = 0; fits && i < n; i++) fits = text[at + i] == er_next_letter(&next);
-            at += n, pc = place(next);
+            at += n, pc = (uint32_t)(next - code);
             break;
         }
         case SET:
-            fits = at < count && is_in(&er_pattern_sets[told[1]], text[at], v->kinds[at]);
+            fits = at < count && is_in(book, told[1], text[at], v->kinds[at]);
             at++, pc += 2;
             break;
         case ANY:
@@ -143,11 +146,10 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             at++, pc += 1;
             break;
         case LOOP: {
-            const er_letters *set = &er_pattern_sets[told[1]];
             const uint32_t least = at + told[2], left = count - at, most_of = address(told + 3);
             const uint32_t limit = most_of == ENDLESS || most_of > left ? count : at + most_of;
             uint32_t i = at;
-            while (i < limit && is_in(set, text[i], v->kinds[i])) i++;
+            while (i < limit && is_in(book, told[1], text[i], v->kinds[i])) i++;
             m->steps += i - at;
             fits = i >= least;
             pc += 5;
@@ -164,7 +166,7 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             pc = address(next);
             break;
         case IF_FIRST:
-            if (at < count && may_begin(told[1], text[at])) {
+            if (at < count && may_begin(book, told[1], text[at])) {
                 if (!keep(m, address(told + 2), at, at)) return false;
                 pc += 4;
             } else {
@@ -197,7 +199,7 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             break;
         case BEHIND:
         case NOT_BEHIND:
-            fits = (at && is_in(&er_pattern_sets[told[1]], text[at - 1], v->kinds[at - 1])) == (told[0] == BEHIND);
+            fits = (at && is_in(book, told[1], text[at - 1], v->kinds[at - 1])) == (told[0] == BEHIND);
             pc += 2;
             break;
         case LOOK:
@@ -263,27 +265,29 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
     return false;
 }
 
-bool er_matches(er_matcher *m, const er_program *program, const er_view *v, uint32_t at, uint32_t *end)
+bool er_matches(er_matcher *m, uint32_t number, const er_view *v, uint32_t at, uint32_t *end)
 {
+    const er_program *program = &m->book->programs[number];
     forget(m, program);
     return run(m, v, program->flags & ER_IGNORES_CASE ? v->caseless : v->points, program->start, at, m->steps + MOST_STEPS, end);
 }
 
-bool er_finds(er_matcher *m, const er_program *program, const er_view *v, uint32_t from, er_span *found)
+bool er_finds(er_matcher *m, uint32_t number, const er_view *v, uint32_t from, er_span *found)
 {
+    const er_program *program = &m->book->programs[number];
     const uint32_t *text = program->flags & ER_IGNORES_CASE ? v->caseless : v->points;
     const bool edge = program->flags & ER_AT_EDGE;
     const uint32_t last = program->flags & ER_AT_BEGIN ? 0 : v->count;
     const uint64_t most = m->steps + MOST_STEPS;
     forget(m, program);
     const bool anywhere = program->first == ER_ANYWHERE;
-    const uint32_t *ascii = anywhere ? NULL : er_pattern_halves[er_pattern_firsts[program->first][0]];
+    const uint32_t *ascii = anywhere ? NULL : m->book->ascii[m->book->firsts[program->first][0]];
     for (uint32_t at = from; at <= last && !m->failed; at++) {
         if (edge && at && v->kinds[at - 1] & ER_IS_WORD) continue;
         if (!anywhere) {
             if (at == v->count) break;
             const uint32_t c = text[at];
-            if (c < 128 ? !(ascii[c >> 5] >> (c & 31) & 1) : !may_begin(program->first, c)) continue;
+            if (c < 128 ? !(ascii[c >> 5] >> (c & 31) & 1) : !may_begin(m->book, program->first, c)) continue;
         }
         if (!run(m, v, text, program->start, at, most, &found->end)) continue;
         found->begin = at;

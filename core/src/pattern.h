@@ -30,7 +30,7 @@ static inline er_view er_part(const er_view *of, uint32_t begin, uint32_t end)
 /* ---- Programs ---- */
 
 typedef struct {
-    uint16_t start; /* in the code that all share */
+    uint16_t start; /* in the code of its book */
     uint16_t first; /* the number of the characters that a match begins with; ER_ANYWHERE: it may be empty */
     uint8_t flags;
 } er_program;
@@ -42,15 +42,19 @@ enum { ER_IGNORES_CASE = 1, ER_AT_BEGIN = 2, ER_AT_EDGE = 4, ER_HAS_GROUPS = 8 }
    ranges of others for which it is the other way round. */
 typedef struct {
     uint32_t ascii[4];
-    uint8_t categories;
-    uint16_t ranges, count;
+    uint16_t ranges;
+    uint8_t categories, count;
 } er_letters;
 
-extern const uint8_t er_pattern_code[];
-extern const er_letters er_pattern_sets[];
-extern const uint32_t er_pattern_ranges[]; /* first and last ones */
-extern const uint16_t er_pattern_firsts[][2]; /* which halves: of ASCII, and of all others */
-extern const uint32_t er_pattern_halves[][4];
+/* Programs, by number, and what they share. What no one calls has a book of its own, which a linker leaves out. */
+typedef struct {
+    const er_program *programs;
+    const uint8_t *code;
+    const er_letters *sets;
+    const uint32_t *ranges;      /* first and last ones */
+    const uint8_t (*firsts)[2];  /* the rows of `ascii`, and of `others` */
+    const uint32_t (*ascii)[4], (*others)[4];
+} er_book;
 
 /* A letter of a program or of a known word, as expressions.py tells it, and on to the next. */
 static inline uint32_t er_next_letter(const uint8_t **at)
@@ -78,6 +82,7 @@ typedef struct {
 /* What runs programs, for one text after the other: choices that are open, in memory of the arena. */
 typedef struct {
     er_arena *arena;
+    const er_book *book;
     er_choice *choices;
     uint32_t used, room;
     uint64_t steps; /* in all, for tests */
@@ -93,11 +98,11 @@ static inline bool er_group(const er_matcher *m, uint32_t group, er_span *found)
     return found->end != UINT32_MAX;
 }
 
-void er_matcher_of(er_arena *, er_matcher *);
+void er_matcher_of(er_arena *, const er_book *, er_matcher *);
 
 /* Whether a program matches at a place, and where that ends. */
-bool er_matches(er_matcher *, const er_program *, const er_view *, uint32_t at, uint32_t *end);
+bool er_matches(er_matcher *, uint32_t program, const er_view *, uint32_t at, uint32_t *end);
 /* The first place from `from` on. */
-bool er_finds(er_matcher *, const er_program *, const er_view *, uint32_t from, er_span *);
+bool er_finds(er_matcher *, uint32_t program, const er_view *, uint32_t from, er_span *);
 
 #endif

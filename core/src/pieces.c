@@ -27,7 +27,7 @@ static bool find_corrections(finder *f)
     er_span span;
     f->taken = ER_TAKE(r->arena, er_span, r->count + 1);
     if (!f->taken) return false;
-    for (uint32_t from = 0; er_finds(&r->matcher, er_rule(ER_P_CORRECTION), &r->said.written, from, &span); from = span.end) {
+    for (uint32_t from = 0; er_finds(&r->matcher, ER_P_CORRECTION, &r->said.written, from, &span); from = span.end) {
         uint32_t before = 0, behind = 0;
         while (before < r->count && r->units[before].end <= span.begin) before++;
         while (behind < r->count && r->units[behind].begin < span.end) behind++;
@@ -53,7 +53,7 @@ static bool is_negated(finder *f, uint32_t first)
     } else {
         const er_view front = er_part(&r->said.written, 0, r->units[first].begin);
         er_span span;
-        found = er_finds(&r->matcher, er_rule(ER_P_NOT_VALUES), &front, 0, &span);
+        found = er_finds(&r->matcher, ER_P_NOT_VALUES, &front, 0, &span);
     }
     f->negated[first] = found ? 2 : 1;
     return found;
@@ -123,7 +123,7 @@ static bool is_subject(finder *f, uint32_t unit)
     }
     er_fill_view(points, count, caseless, kinds);
     const er_view view = {points, caseless, kinds, count};
-    return count && er_matches(&r->matcher, er_rule(ER_P_SUBJECT), &view, 0, &end);
+    return count && er_matches(&r->matcher, ER_P_SUBJECT, &view, 0, &end);
 }
 
 /* Whether a word is one of a name's: capitals in a row, or one word that says nothing else. */
@@ -204,7 +204,7 @@ static bool add_commands(finder *f)
         if (!ER_IN(&r->units[i], RUNS) || !begins(f, i)) continue;
         uint32_t first = i + 1, last = first;
         er_span span;
-        const bool found = er_finds(&r->matcher, er_rule(ER_P_BEHIND_COMMAND), &r->english, r->units[first].english, &span);
+        const bool found = er_finds(&r->matcher, ER_P_BEHIND_COMMAND, &r->english, r->units[first].english, &span);
         const uint32_t stop = found ? span.begin : r->english.count;
         while (last < r->count && r->units[last].stop <= stop) last++;
         while (first < last && ER_IN(&r->units[first], BEFORE_COMMAND)) first++;
@@ -212,7 +212,7 @@ static bool add_commands(finder *f)
         while (last > first && er_is_mark(r, last - 1, ",.;:!?`\"")) last--;
         if (last <= first) return true;
         const er_view said = er_part(&r->said.written, r->units[first].begin, r->units[last - 1].end);
-        return add(f, er_finds(&r->matcher, er_rule(ER_P_CODE), &said, 0, &span) ? ER_PIECE_COMMAND : ER_PIECE_TOLD, first, last);
+        return add(f, er_finds(&r->matcher, ER_P_CODE, &said, 0, &span) ? ER_PIECE_COMMAND : ER_PIECE_TOLD, first, last);
     }
     return true;
 }
@@ -395,7 +395,7 @@ static bool read_as(er_arena *arena, const er_points *query, const er_language *
 {
     er_reader reader = {.arena = arena, .reading = reading}, *r = &reader;
     memset(reading, 0, sizeof *reading);
-    er_matcher_of(arena, &r->matcher);
+    er_matcher_of(arena, &er_piece_book, &r->matcher);
     er_points *text = &reading->text;
     *text = *query;
     if (text->count > ER_MOST_READ) text->count = ER_MOST_READ;

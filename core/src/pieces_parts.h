@@ -54,6 +54,7 @@ typedef struct {
 } er_glossary;
 
 extern const er_glossary er_glossaries[ER_LANGUAGES];
+extern const er_book er_piece_book; /* what programs' numbers here are of */
 
 er_text er_pooled(uint32_t place);
 uint64_t er_lists_of(er_text lower);

@@ -28,7 +28,7 @@ typedef struct {
 
 static bool may_ask(const search *s)
 {
-    return s->options.strategy == ER_SEARCH_AUTO && (s->by.stage->has_head || (s->task.learner && er_recall_counts(s->task.learner)));
+    return s->options.strategy == ER_SEARCH_AUTO && (s->by.stage->has_head || (s->task.learner && er_by(s->task.learner)->counts(s->task.learner)));
 }
 
 /* Each tool's probability as a text's first call, (all tools); `known` is false where nothing like it was demonstrated. */
@@ -38,7 +38,7 @@ static bool ask(search *s, er_arena *arena, const er_read *read, float *found, b
     const er_history none = {0};
     er_workspace work = {0};
     if (!er_workspace_of(arena, s->by.model, names, &work) ||
-        (s->task.learner && !er_recall_of(arena, s->task.learner, s->by.model, names->n, &work.recall)))
+        (s->task.learner && !er_by(s->task.learner)->of(arena, s->task.learner, s->by.model, names->n, &work.recall)))
         return false;
     float *p = work.probabilities;
     if (!er_step_probabilities(&read->request, &work, &none, NULL, p))

@@ -171,7 +171,7 @@ void er_memory_log_probabilities(const er_request *, const er_history *, const f
 /* Log-scores of all names, fused, up to a constant; (n). */
 void er_fuse(const er_request *, er_workspace *, const er_history *, float *logs);
 /* What was learned says of a step by itself (n), log-probabilities, and what it and the bundle's own word count for, from the
-   bundle's log-scores; the nearest plans are told by whom er_recall_explain is given. */
+   bundle's log-scores; the nearest plans are told by whom `explain` is given. */
 typedef struct {
     bool counts;
     double increments, memory, base;
@@ -179,10 +179,22 @@ typedef struct {
 } er_recalled;
 
 typedef bool er_plan_teller(void *context, er_text query, const er_text *calls, uint32_t call_count, double cosine);
-bool er_recall_explain(er_recall *, er_arena *, const er_request *, const er_history *, const float *logs, float *found, er_recalled *,
-    uint32_t most, er_plan_teller *, void *context);
-/* Log-scores (n) with what was learned; before any call `known` also says what is familiar. */
-void er_recall_mix(er_recall *, const er_request *, const er_history *, float *logs, er_known *);
+/* What decisions ask of a learner, which brings the answers with it: what learns is linked where somebody opens one. A learner and
+   a recall begin with the place of this. */
+typedef struct {
+    er_learner *(*held)(er_learner *); /* by one more holder, */
+    void (*left)(er_learner *);        /* or one less */
+    bool (*counts)(er_learner *);      /* whether anything was learned */
+    /* A task's place at a learner of its model, over n names. */
+    bool (*of)(er_arena *, er_learner *, const er_model *, uint32_t n, er_recall **);
+    /* Log-scores (n) with what was learned; before any call `known` also says what is familiar. */
+    void (*mix)(er_recall *, const er_request *, const er_history *, float *logs, er_known *);
+    bool (*explain)(er_recall *, er_arena *, const er_request *, const er_history *, const float *logs, float *found, er_recalled *, uint32_t most,
+        er_plan_teller *, void *context);
+} er_recalling;
+
+static inline const er_recalling *er_by(const void *learner_or_recall) { return *(const er_recalling *const *)learner_or_recall; }
+
 /* The probability that nothing fits, by how far the request is from what was demonstrated and learned; NaN where nothing was. */
 double er_unlike(const er_request *, const er_known *);
 /* The same history among few of very many names, where those were left out (section 9). */

@@ -42,7 +42,7 @@ static inline const er_facts *er_facts_of(const er_view *low, er_span word)
 /* What stands between the matches of `cut`, piece by piece. */
 typedef struct {
     er_matcher *matcher;
-    const er_program *cut;
+    uint32_t cut;
     const er_view *text;
     uint32_t from;
     bool over;
@@ -52,7 +52,7 @@ bool er_next_piece(er_pieces *, er_span *);
 
 static inline er_pieces er_pieces_of(er_matcher *m, er_language language, const er_view *text)
 {
-    return (er_pieces){m, er_rule(er_language_rules[language].cut), text, 0, false};
+    return (er_pieces){m, er_language_rules[language].cut, text, 0, false};
 }
 
 /* ---- wishes.c (16.9), opposites.c (16.10), values.c (16.12), asking.c (16.7, 16.13) ---- */

@@ -36,7 +36,7 @@ bool er_say(er_arena *arena, const er_points *points, er_sayings *found)
     er_said said, part;
     memset(found, 0, sizeof *found);
     found->points = *points;
-    er_matcher_of(arena, m);
+    er_matcher_of(arena, &er_language_book, m);
     if (!er_said_of(arena, points->points, points->count, &said)) return false;
     if (!er_said_part(arena, &said, 0, points->count < ER_LOOKED_AT ? points->count : ER_LOOKED_AT, &part)) return false;
     uint32_t lead;

@@ -61,11 +61,6 @@ bool er_check_query(er_arena *, er_text query, er_points *);
 /* Which names failed and may not be chosen now; NULL where none is. */
 const bool *er_blocked(er_task *);
 
-/* learn_recall.c: a task's place at a learner of its model, over n names; and one more holder of that. */
-bool er_recall_of(er_arena *, er_learner *, const er_model *, uint32_t n, er_recall **);
-er_learner *er_learner_held(er_learner *);
-bool er_recall_counts(er_learner *); /* whether anything was learned */
-
 /* Where the bundle's own encoder decides from now on. */
 bool er_hand_over(er_task *, er_error *);
 bool er_decide(er_task *, const er_next_options *, er_decision *, er_error *);

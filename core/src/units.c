@@ -98,7 +98,7 @@ static bool first_stem(er_arena *arena, er_text known, er_text *stem)
 bool er_cut_units(er_reader *r)
 {
     const er_language language = r->reading->language;
-    const er_program *cut = er_rule(ER_P_CUTS_EN + (uint32_t)language);
+    const uint32_t cut = ER_P_CUTS_EN + (uint32_t)language;
     const uint32_t most = r->said.written.count < ER_MOST_UNITS ? r->said.written.count : ER_MOST_UNITS;
     r->units = ER_TAKE(r->arena, er_unit, most + 1);
     er_text *own = ER_TAKE(r->arena, er_text, 3 * (size_t)most + 1);

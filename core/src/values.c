@@ -60,7 +60,7 @@ uint32_t er_values_in(er_matcher *m, const er_said *said)
     const er_view first = er_part(text, 0, text->count < MOST_CHARS ? text->count : MOST_CHARS);
     for (uint32_t kind = 0; kind < ER_VALUES; kind++) {
         er_span span;
-        if (has & needed[kind] && er_finds(m, er_rule(er_value_programs[kind]), &first, 0, &span)) found |= 1u << kind;
+        if (has & needed[kind] && er_finds(m, er_value_programs[kind], &first, 0, &span)) found |= 1u << kind;
     }
     return found;
 }

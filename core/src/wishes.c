@@ -47,7 +47,7 @@ bool er_which_ask(er_matcher *m, er_language language, const er_said *said, cons
     bool added = false, half = false;
     uint32_t behind = 0;
     er_span span;
-    const bool polite = er_finds(m, er_rule(rules->polite), &said->written, 0, &span);
+    const bool polite = er_finds(m, rules->polite, &said->written, 0, &span);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t begin = pieces[i].begin, end = pieces[i].end;
         er_view low;
@@ -55,7 +55,7 @@ bool er_which_ask(er_matcher *m, er_language language, const er_said *said, cons
         const er_beginning words = beginning_of(language, &low);
         const er_view ahead = er_part(&said->written, 0, begin);
         const uint32_t from = begin > behind + BEGINNING ? begin - BEGINNING : behind;
-        const bool adds = er_finds(m, er_rule(rules->adds), &ahead, from, &span);
+        const bool adds = er_finds(m, rules->adds, &ahead, from, &span);
         if (adds && i && !added) asks[i - 1] = !is_any(before, language, ER_SUBORDINATE);
         bool ends = false;
         if (rules->final) {
@@ -66,7 +66,7 @@ bool er_which_ask(er_matcher *m, er_language language, const er_said *said, cons
         found = found || (rules->spaces ? is_any(words.opening, language, ER_QUESTION) : words.question);
         if (!found && polite && words.opening) {
             const er_view piece = er_part(&said->written, begin, end);
-            found = er_finds(m, er_rule(rules->polite), &piece, 0, &span) && er_has_words(language, &piece, SHORT + 1);
+            found = er_finds(m, rules->polite, &piece, 0, &span) && er_has_words(language, &piece, SHORT + 1);
         }
         half = (half || is_any(words.first, language, ER_HALF)) && !ends;
         asks[i] = found && !is_any(words.opening, language, ER_SUBORDINATE);

@@ -82,11 +82,11 @@ uint64_t probe_steps(const char *text, size_t length, uint32_t program, bool beg
     er_view view;
     er_matcher m;
     er_span found = {0, 0};
-    er_matcher_of(&arena, &m);
+    er_matcher_of(&arena, &er_language_book, &m);
     if (er_points_of(&arena, (er_text){text, length}, &points) && er_view_of(&arena, points.points, points.count, &view)) {
-        if (begin) er_matches(&m, &er_programs[program], &view, 0, &found.end);
+        if (begin) er_matches(&m, program, &view, 0, &found.end);
         else
-            while (er_finds(&m, &er_programs[program], &view, found.end, &found) && found.end > found.begin) continue;
+            while (er_finds(&m, program, &view, found.end, &found) && found.end > found.begin) continue;
     }
     er_give_back(&arena);
     return m.steps;
@@ -108,9 +108,9 @@ int32_t probe_find(const char *text, size_t length, uint32_t program, uint32_t f
     er_view view;
     er_matcher m;
     er_span found;
-    er_matcher_of(&arena, &m);
+    er_matcher_of(&arena, &er_language_book, &m);
     const bool fits = er_points_of(&arena, (er_text){text, length}, &points) &&
-                      er_view_of(&arena, points.points, points.count, &view) && er_finds(&m, &er_programs[program], &view, from, &found);
+                      er_view_of(&arena, points.points, points.count, &view) && er_finds(&m, program, &view, from, &found);
     if (fits) span[0] = found.begin, span[1] = found.end;
     er_give_back(&arena);
     return fits;

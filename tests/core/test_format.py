@@ -32,7 +32,22 @@ def numbers() -> list[float]:
     drawn = random.Random(7)
     bits = [struct.unpack("<d", drawn.randbytes(8))[0] for _ in range(300)]
     halves = [drawn.randrange(-4000, 4000) / 2 ** drawn.randrange(12) for _ in range(300)]
-    ends = [0.0, -0.0, 5e-324, 1.7976931348623157e308, 9.5, 0.5, 1.5, 99.99999, 999999.5, 1e16, 1e-5, 1e-4, math.inf, -math.inf]
+    ends = [
+        0.0,
+        -0.0,
+        5e-324,
+        1.7976931348623157e308,
+        9.5,
+        0.5,
+        1.5,
+        99.99999,
+        999999.5,
+        1e16,
+        1e-5,
+        1e-4,
+        math.inf,
+        -math.inf,
+    ]
     return [one for one in bits + halves + ends if one == one]
 
 

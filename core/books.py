@@ -1,0 +1,62 @@
+"""Writes programs, and what they share, as C: a book for src/pattern.c. Knows nothing of what they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from expressions import Programs
+
+FEW = 256  # numbers of a byte
+
+
+def array(kind: str, name: str, numbers: Iterable[int]) -> str:
+    """One array in C."""
+    lines, line = [], ""
+    for number in numbers:
+        word = f"{number},"
+        if len(line) + len(word) > 118:
+            lines.append(line)
+            line = ""
+        line += word
+    return f"static const {kind} {name}[] = {{\n" + "\n".join([*lines, line]) + "\n};\n"
+
+
+def structs(kind: str, name: str, told: Iterable[Sequence[object]]) -> str:
+    """One array of structs."""
+    lines = (f"{{{','.join(map(str, one))}}}," for one in told)
+    return f"static const {kind} {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
+
+
+def bits(number: int) -> str:
+    """128 bits as four numbers of 32."""
+    return "{" + ",".join(f"0x{number >> 32 * part & 0xFFFFFFFF:x}" for part in range(4)) + "}"
+
+
+def book(name: str, programs: Programs, entries: Sequence[tuple[int, int, int]]) -> str:
+    """All programs of a book, by their numbers, as `er_NAME_book`."""
+    ranges: list[int] = []
+    sets = []
+    for each in programs.sets:
+        sets.append((bits(each.ascii), len(ranges) // 2, each.categories, len(each.ranges)))
+        ranges += [point for pair in each.ranges for point in pair]
+    firsts = [(each & (1 << 128) - 1, each >> 128) for each in programs.firsts]
+    ascii_, others = (sorted({pair[half] for pair in firsts}) for half in (0, 1))
+    if len(programs.code) > 0xFFFF or max(len(ascii_), len(others), *(len(one.ranges) for one in programs.sets)) > FEW:
+        raise SystemExit(f"{name}: too much for its numbers")
+    parts = ("programs", "code", "sets", "ranges", "firsts", "ascii", "others")
+    return "\n".join(
+        (
+            structs("er_program", f"{name}_programs", entries),
+            array("uint8_t", f"{name}_code", programs.code),
+            structs("er_letters", f"{name}_sets", sets),
+            array("uint32_t", f"{name}_ranges", ranges),
+            _rows("uint8_t", f"{name}_firsts", 2, (f"{{{ascii_.index(a)},{others.index(b)}}}" for a, b in firsts)),
+            _rows("uint32_t", f"{name}_ascii", 4, map(bits, ascii_)),
+            _rows("uint32_t", f"{name}_others", 4, map(bits, others)),
+            f"const er_book er_{name}_book = {{{', '.join(f'{name}_{part}' for part in parts)}}};\n",
+        )
+    )
+
+
+def _rows(kind: str, name: str, columns: int, told: Iterable[str]) -> str:
+    return f"static const {kind} {name}[][{columns}] = {{\n" + "".join(f"{one},\n" for one in told) + "};\n"
