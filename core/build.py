@@ -3,7 +3,8 @@
     python core/build.py                   all of them, under build/core
     python core/build.py linux-arm64 wasm  these
 
-Each gets a folder with edgeret.h, the static library and the shared one; `wasm` gets edgeret.wasm, for bindings/js.
+Each gets a folder with edgeret.h, the static library and the shared one; `wasm` gets edgeret.wasm, for bindings/js, and
+edgeret-decide.wasm, which decides alone.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Target:
     shared: str = "libedgeret.so"
     flags: tuple[str, ...] = ()
     link: tuple[str, ...] = ("-lm",)
+    without: tuple[tuple[str, frozenset[str]], ...] = ()  # other libraries of it, and the sources that each leaves out
 
     def level(self, source: str) -> tuple[str, ...]:
         """How a source is made. The transformer has its sums unrolled by hand where it has most sets of instructions,
@@ -79,6 +81,8 @@ _PAGE = (
     *("-flto", "-msimd128", "-mbulk-memory", "-mnontrapping-fptoint", "-msign-ext"),
     *("-DER_STATIC", "-DER_NO_SIGNATURES"),
 )
+# Who only decides calls none of these, and the linker leaves out what only they call.
+_ASKED_FOR = frozenset({"shim_more", "arguments_api", "part_arguments"})
 TARGETS = {
     "linux-x86_64": Target("x86_64-linux-gnu.2.17"),
     "linux-arm64": Target("aarch64-linux-gnu.2.17"),
@@ -92,7 +96,7 @@ TARGETS = {
         "x86_64-macos.10.13", "libedgeret.dylib", link=("-Wl,-install_name,@rpath/libedgeret.dylib",)
     ),
     "windows-x86_64": Target("x86_64-windows-gnu", "edgeret.dll"),
-    "wasm": Target("wasm32-wasi", "edgeret.wasm", _PAGE),
+    "wasm": Target("wasm32-wasi", "edgeret.wasm", _PAGE, without=(("edgeret-decide.wasm", _ASKED_FOR),)),
 }
 
 
@@ -108,7 +112,7 @@ def sources(target: Target) -> Iterator[Path]:
         if path.stem not in left_out:
             yield path
     if target.shared.endswith(".wasm"):
-        yield ROOT / "bindings" / "js" / "shim.c"
+        yield from (ROOT / "bindings" / "js" / name for name in ("shim.c", "shim_more.c"))
 
 
 def run(command: Sequence[str | Path]) -> None:
@@ -135,12 +139,14 @@ def build(name: str, to: Path, target: Target | None = None) -> Path:
         objects = list(pool.map(compiled, sources(target)))
     shared = folder / target.shared
     # Without a level for optimising, the compiler's own library would be linked as it is debugged.
-    linker = [*compiler(), "cc", "-target", target.triple, "-s", *SMALL, *objects, "-o", shared]
+    linker = [*compiler(), "cc", "-target", target.triple, "-s", *SMALL]
     if target.shared.endswith(".wasm"):
-        run([*linker, "-flto", "-mexec-model=reactor", "-Wl,--gc-sections"])
+        linker += ["-flto", "-mexec-model=reactor", "-Wl,--gc-sections"]
     else:
         run([*compiler(), "ar", "rcs", folder / "libedgeret.a", *objects])
-        run([*linker, "-shared", *target.link, *(() if "macos" in target.triple else ("-Wl,--gc-sections",))])
+        linker += ["-shared", *target.link, *(() if "macos" in target.triple else ("-Wl,--gc-sections",))]
+    for library, left_out in ((target.shared, frozenset[str]()), *target.without):
+        run([*linker, *(one for one in objects if one.stem not in left_out), "-o", folder / library])
     shutil.copy(CORE / "include" / "edgeret.h", folder)
     shutil.rmtree(folder / "objects")
     return shared
@@ -153,13 +159,12 @@ def main() -> int:
         if name not in TARGETS:
             print(f"{name}: none of {', '.join(TARGETS)}", file=sys.stderr)
             return 2
-        made = build(name, ROOT / "build" / "core")
-        packed = len(gzip.compress(made.read_bytes(), 9))
-        print(
-            f"{name:18} {made.stat().st_size / 1000:7.0f} kB, packed {packed / 1000:.0f} kB  {made.relative_to(ROOT)}"
-        )
-        if name == "wasm":
-            shutil.copy(made, ROOT / "bindings" / "js" / made.name)
+        shared = build(name, ROOT / "build" / "core")
+        for made in (shared, *(shared.with_name(other) for other, _ in TARGETS[name].without)):
+            size, packed = (len(part) / 1000 for part in (made.read_bytes(), gzip.compress(made.read_bytes(), 9)))
+            print(f"{name:18} {size:7.0f} kB, packed {packed:.0f} kB  {made.relative_to(ROOT)}")
+            if name == "wasm":
+                shutil.copy(made, ROOT / "bindings" / "js" / made.name)
     return 0
 
 

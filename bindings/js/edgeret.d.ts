@@ -11,12 +11,15 @@ export type Files = Map<string, Content> | Record<string, Content> | Iterable<Fi
 /** The library, started once. */
 export class Library {
   static usual(): Promise<Library>;
+  /** The smaller one, which decides and no more. */
+  static deciding(): Promise<Library>;
   static start(from: Promise<unknown> | ArrayBuffer | ArrayBufferView | Response | WebAssembly.Module): Promise<Library>;
 }
 
 export interface LoadOptions {
-  /** Started elsewhere, of other bytes than those beside edgeret.js. */
-  library?: Library;
+  /** "decide": the smaller library, without search, explanations, arguments, learning and tools that come. Or one that was started
+   * elsewhere, of other bytes than those beside edgeret.js. */
+  library?: Library | "decide";
   /** "tiny": the small encoder decides alone, and the large one is not read. */
   profile?: "default" | "tiny";
   /** Accuracy that asking the small encoder first may cost; 0 for the usual. */

@@ -30,7 +30,7 @@ export class Model {
     const { library, profile = "default", mostLoss = 0 } = known(options, ["library", "profile", "mostLoss"]);
     if (profile !== "default" && profile !== "tiny")
       throw new EdgeretError(`no profile ${JSON.stringify(profile)}; there are "default" and "tiny"`, 1);
-    const c = library ?? (await Library.usual());
+    const c = await Library.of(library);
     const given = new Map(entries(files).map(([name, content]) => [String(name).split("/").at(-1), content]));
     if (!given.has("manifest")) throw new EdgeretError('no bundle, since there is no file "manifest"', 2);
     const manifest = await bytes(given.get("manifest")), read = [["manifest", manifest]];
@@ -50,7 +50,7 @@ export class Model {
       return new Uint8Array(await answer.arrayBuffer());
     };
     const manifest = await get("manifest"), files = new Map([["manifest", manifest]]);
-    const library = options.library ?? (await Library.usual());
+    const library = await Library.of(options.library);
     const wanted = library.list(manifest, options.profile === "tiny");
     for (const [name, content] of await Promise.all(wanted.map(async (name) => [name, await get(name)]))) files.set(name, content);
     return Model.from(files, options);

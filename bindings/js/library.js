@@ -1,6 +1,9 @@
 /** The library behind edgeret.js: the module's memory, what goes into it and comes out, and what a failure is. Knows nothing of
  * bundles. */
 
+// What the library that only decides lacks, and how a page calls it.
+const MORE = { search: "search", explain: "explain", with_tools: "withTools", learner: "learner", arguments: "arguments" };
+
 export const TEXT = new TextEncoder(), WORDS = new TextDecoder("utf-8", { fatal: true });
 
 /** A failure, in the words of the library. `code` says of what kind. */
@@ -15,15 +18,27 @@ export class EdgeretError extends Error {
 
 /** The library, started once: from the bytes of edgeret.wasm, a Response or a compiled module. */
 export class Library {
-  static #usual;
+  static #kept = {};
 
   /** The one beside this file. */
   static usual() {
-    return (Library.#usual ??= Library.start(Library.#own()));
+    return (Library.#kept.all ??= Library.start(Library.#own(new URL("./edgeret.wasm", import.meta.url))));
   }
 
-  static async #own() {
-    const url = new URL("./edgeret.wasm", import.meta.url);
+  /** The smaller one beside this file, which decides and no more. */
+  static deciding() {
+    return (Library.#kept.decide ??= Library.start(Library.#own(new URL("./edgeret-decide.wasm", import.meta.url))));
+  }
+
+  /** What the option `library` of a loading means. */
+  static of(given) {
+    if (given === undefined) return Library.usual();
+    if (given === "decide") return Library.deciding();
+    if (given instanceof Library) return given;
+    throw new EdgeretError('library: expected "decide", or what Library.start gives', 1);
+  }
+
+  static async #own(url) {
     if (url.protocol !== "file:" || typeof process === "undefined") return fetch(url);
     const { readFile } = await import("node:fs/promises");
     return readFile(url);
@@ -38,13 +53,18 @@ export class Library {
       instance = (await WebAssembly.instantiate(await source.arrayBuffer(), {})).instance;
     } else instance = (await WebAssembly.instantiate(source, {})).instance;
     instance.exports._initialize?.();
-    if (!instance.exports.arguments)
+    const missing = Object.keys(MORE).filter((name) => !instance.exports[name]);
+    if (!instance.exports.told || (missing.length && missing.length < Object.keys(MORE).length))
       throw new EdgeretError("edgeret.wasm is of another build than edgeret.js; run: python core/build.py wasm", 1);
     return new Library(instance.exports);
   }
 
   constructor(exports) {
-    this.c = exports;
+    this.c = { ...exports };
+    for (const [name, called] of Object.entries(MORE))
+      this.c[name] ??= () => {
+        throw new EdgeretError(`${called}: not in edgeret-decide.wasm; load with edgeret.wasm, without the option library`, 1);
+      };
   }
 
   /** The failure that the library told last. */

@@ -18,7 +18,7 @@ export async function load(folder, options = {}) {
       throw new EdgeretError(`${join(folder, name)}: cannot be read (${error.code}); give the folder of a bundle`, 3);
     }
   };
-  const library = options.library ?? (await Library.usual()), manifest = await read("manifest");
+  const library = await Library.of(options.library), manifest = await read("manifest");
   const files = new Map([["manifest", manifest]]);
   for (const name of library.list(manifest, options.profile === "tiny")) files.set(name, await read(name));
   return Model.from(files, options);
