@@ -8,27 +8,18 @@ load and decide; and the next writer must clear away what is left.
 
 from __future__ import annotations
 
-import argparse
-import gc
-import itertools
-import json
-import os
-import signal
-import sys
-import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import killed
 from conftest import build_tiny
 
 import edgeret
 from edgeret import BundleStore
-from edgeret.bundle import placing
 from edgeret.types import Call, Tool
 
-CALLS = ("write", "fsync", "replace", "rename", "unlink", "rmdir", "mkdir", "ftruncate")
-"""Of the module os."""
 State = tuple[frozenset[str], str | None, int, bool]
 """Versions, the active one, plans that were learned, and whether a tool was added."""
 
@@ -54,76 +45,27 @@ def operations(first: Path, second: Path) -> list[tuple[Callable[[BundleStore], 
     ]
 
 
-def main() -> None:
-    """Kills children and prints one JSON object; exits 1 if anything was lost."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--moments", type=int, default=50, help="children to kill")
-    parser.add_argument("--stride", type=int, default=1, help="calls from one child's end to the next one's")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        bundles = (build_tiny(place / "first"), build_tiny(place / "second", demonstrations=()))
-        found = kill_at_calls(place, bundles, arguments.moments, arguments.stride)
-    sys.stdout.write(f"{json.dumps(found, indent=1)}\n")
-    sys.exit(bool(found["lost"]))
-
-
-def write(store: Path, bundles: tuple[Path, Path], fatal_call: int, acknowledge: int) -> None:
-    """Does all operations; dies at the `fatal_call`-th call that changes the disk: before it, or half way through."""
-    real_write, calls = os.write, itertools.count(1)
-
-    def deadly(function: Any, name: str) -> Any:
-        def call(*arguments: Any, **options: Any) -> Any:
-            if next(calls) == fatal_call:
-                if name == "write":
-                    function(arguments[0], arguments[1][: len(arguments[1]) // 2])
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*arguments, **options)
-
-        return call
-
-    for name in CALLS:
-        setattr(os, name, deadly(getattr(os, name), name))
-    placing.renamed = deadly(placing.renamed, "renameat2")
-    opened = BundleStore(store, overlay=True, threads=1)
-    for operation, _ in operations(*bundles):
-        operation(opened)
-        real_write(acknowledge, b".")
+def kill(folder: Path, moments: int, stride: int) -> dict[str, Any]:
+    """Kills so many children that write to a store of two small bundles."""
+    bundles = (build_tiny(folder / "first"), build_tiny(folder / "second", demonstrations=()))
+    return kill_at_calls(folder, bundles, moments, stride)
 
 
 def kill_at_calls(
     folder: Path, bundles: tuple[Path, Path], kills: int, stride: int = 1, first: int = 1
 ) -> dict[str, Any]:
-    """Kills that many children, each `stride` calls later than the one before, from the `first` call on and from the
-    next again after one that got through."""
-    lost, killed, call, rounds = [], 0, first, 0
-    while killed < kills:
-        with tempfile.TemporaryDirectory(dir=folder) as own:
-            store = Path(own) / "store"
-            ours, theirs = os.pipe()
-            gc.collect()  # a child that did would wait for threads of ONNX Runtime that it does not have
-            child = os.fork()
-            if child == 0:
-                try:
-                    write(store, bundles, call, theirs)
-                    os._exit(0)
-                finally:
-                    os._exit(1)
-            os.close(theirs)
-            with os.fdopen(ours, "rb") as stream:
-                acknowledged = len(stream.read())
-            status = os.waitpid(child, 0)[1]
-            if status == 0:
-                rounds += 1
-                call = first + rounds % stride
-                assert rounds < kills, "more moments were asked for than there are calls"
-                continue
-            assert os.WIFSIGNALED(status), f"the child failed at call {call}"
-            killed += 1
-            if wrong := judge(store, bundles, acknowledged):
-                lost.append(f"call {call}: after {acknowledged} operations: {wrong}")
-        call += stride
-    return {"killed": killed, "rounds": rounds, "lost": lost}
+    """The same with two bundles, as `killed.kill_at_calls` has it."""
+    write_both, judge_both = partial(write, bundles), partial(judge, bundles)
+    return killed.kill_at_calls(folder, write_both, judge_both, kills, stride, first)
+
+
+def write(bundles: tuple[Path, Path], place: Path, fatal_call: int, acknowledge: Callable[[], object]) -> None:
+    """Does all operations, and dies on the way."""
+    killed.die_at(fatal_call)
+    opened = BundleStore(place / "store", overlay=True, threads=1)
+    for operation, _ in operations(*bundles):
+        operation(opened)
+        acknowledge()
 
 
 def seen(store: BundleStore) -> State:
@@ -137,8 +79,9 @@ def seen(store: BundleStore) -> State:
     return names, active.name, runtime.learned.count, "extra" in runtime.tools
 
 
-def judge(folder: Path, bundles: tuple[Path, Path], acknowledged: int) -> str | None:
+def judge(bundles: tuple[Path, Path], place: Path, acknowledged: int) -> str | None:
     """What is wrong after so many acknowledged operations, or None."""
+    folder = place / "store"
     told = operations(*bundles)
     states: list[State] = [(frozenset(), None, 0, False), *(state for _, state in told)]
     allowed = states[acknowledged : acknowledged + 2]
@@ -159,4 +102,4 @@ def judge(folder: Path, bundles: tuple[Path, Path], acknowledged: int) -> str | 
 
 
 if __name__ == "__main__":
-    main()
+    killed.command(__doc__, kill)

@@ -16,9 +16,8 @@ import random
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import edgeret
 from edgeret import END, Demonstration, Tool, read_demonstrations, read_tools
@@ -27,7 +26,6 @@ from edgeret.usage.report import summarise
 from edgeret_export.build import build_bundle
 from edgeret_export.cli import main as export
 from edgeret_export.recipe import Recipe
-from edgeret_export.reference.runtime import components_of
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop"
@@ -54,24 +52,6 @@ def main() -> None:
     sys.exit(not told["gains"]["named"] > told["gains"]["random"])
 
 
-class Remembering:
-    """An encoder that reads each text once, for all bundles that have the same."""
-
-    read: ClassVar[dict[tuple[str, str], Any]] = {}
-
-    def __init__(self, encoder: Any, fingerprint: str) -> None:
-        self._encoder, self._fingerprint = encoder, fingerprint
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._encoder, name)
-
-    def encode_query(self, text: str, watch: Any = None) -> Any:
-        key = self._fingerprint, text
-        if key not in self.read:
-            self.read[key] = self._encoder.encode_query(text)
-        return self.read[key]
-
-
 class Bench:
     """Builds bundles and asks them."""
 
@@ -81,9 +61,7 @@ class Bench:
     def build(self, name: str, demonstrations: Sequence[Demonstration]) -> edgeret.Runtime:
         path = self.folder / name  # how well arguments are read is not asked here
         build_bundle(self._tools, demonstrations, path, find_card(DEFAULT_ENCODER), self._recipe, argument_head="none")
-        held = components_of(edgeret.load(self.folder / name, threads=1))
-        encoder: Any = Remembering(held.encoder, held.manifest.fingerprint)
-        return edgeret.Runtime(replace(held, encoder=encoder))
+        return edgeret.load(path, threads=1)
 
 
 def measured(

@@ -69,9 +69,10 @@ class Workshop:
 
 
 @contextmanager
-def workshop(place: Path) -> Iterator[Workshop]:
-    """A workshop for `place`, gone at the end; what dead writers left beside `place` goes first. Raises OSError."""
-    _clean(place)
+def workshop(place: Path, own: bool = False) -> Iterator[Workshop]:
+    """A workshop for `place`, gone at the end; what dead writers left beside `place` goes first, be it folders within
+    folders where that place is our `own` alone. Raises OSError."""
+    _clean(place, own)
     for _ in range(_ATTEMPTS):
         folder = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".partial", dir=place.parent))
         with _locked(folder) as mine:
@@ -107,13 +108,13 @@ def one_at_a_time(place: Path) -> Iterator[None]:
         yield
 
 
-def _clean(place: Path) -> None:
+def _clean(place: Path, own: bool) -> None:
     """Deletes workshops whose writers died, and brings back what one of them had set aside."""
     if fcntl is None:
         return
     aside = set_aside(place)
     for folder in (aside, *place.parent.glob(f".{escape(place.name)}.{_RANDOM}.partial")):
-        if not _is_ours(folder):
+        if not _is_ours(folder, own):
             continue
         with _locked(folder, wait=False) as old:
             if old is not None and folder == aside and not os.path.lexists(place):
@@ -122,11 +123,12 @@ def _clean(place: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_ours(folder: Path) -> bool:
-    """Whether it looks like a writer's folder: plain files and nothing else. What does not is left alone."""
+def _is_ours(folder: Path, own: bool) -> bool:
+    """Whether it looks like a writer's folder: plain files and nothing else, unless nobody else writes there. What does
+    not is left alone."""
     try:
         with os.scandir(folder) as entries:
-            return not folder.is_symlink() and all(entry.is_file(follow_symlinks=False) for entry in entries)
+            return not folder.is_symlink() and (own or all(entry.is_file(follow_symlinks=False) for entry in entries))
     except OSError:
         return False
 

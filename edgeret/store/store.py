@@ -162,8 +162,17 @@ class BundleStore:
         if Path(bundle).is_file():
             listed = {each.content_hash for each in self.versions}
             with versions.made_of(self.folder, Path(bundle), listed, content_hash, self._trust) as made:
-                return self.add(made, name, content_hash=content_hash)
-        with versions.arriving(self.folder, Path(bundle), content_hash, self._trust) as arrival, locked(self.folder):
+                version, old = self._add(made, name, content_hash)
+        else:
+            version, old = self._add(Path(bundle), name, content_hash)
+        if old not in (None, version.name):
+            told = f"these bytes were here as {old}; they are called {version.name} from now on"
+            warnings.warn(f"{bundle}: {told}", RuntimeWarning, stacklevel=2)
+        return version
+
+    def _add(self, bundle: Path, name: str | None, content_hash: str | None) -> tuple[Version, str | None]:
+        """A bundle's folder, added; and what its bytes were called before, if they were here."""
+        with versions.arriving(self.folder, bundle, content_hash, self._trust) as arrival, locked(self.folder):
             state = read_state(self.folder)
             there = {each.content_hash: each for each in state.versions}
             versions.sweep(self.folder, there)
@@ -175,10 +184,7 @@ class BundleStore:
             arrival.put_signatures()
             if changed != state:
                 write_state(self.folder, changed)
-        if old is not None and old.name != version.name:
-            told = f"these bytes were here as {old.name}; they are called {version.name} from now on"
-            warnings.warn(f"{bundle}: {told}", RuntimeWarning, stacklevel=2)
-        return version
+        return version, old.name if old else None
 
     def activate(
         self, version: str | Version, *, probe: Probe | None = None, must_decide: str | Path | None = None

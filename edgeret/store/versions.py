@@ -20,9 +20,9 @@ from edgeret.store.state import replace_file
 
 FOLDER = "bundles"
 _ENTRY = re.compile(r"\.?([0-9a-f]{64})(\..*)?")
-_COMING, _MADE = "coming", "made"
-"""What a version is called while it is copied: its content hash is known only then, and whoever copies the next one
-clears away what died so."""
+_COMING = "coming"
+"""What a version is called while it is copied, or made by a delta: its content hash is known only then, and whoever
+adds the next one clears away what died so."""
 
 
 def version_path(store: Path, content_hash: str) -> Path:
@@ -49,18 +49,25 @@ class Arrival:
 
 
 @contextmanager
-def arriving(store: Path, bundle: Path, content_hash: str | None, trust: Any) -> Iterator[Arrival]:
-    """A proved copy of `bundle` on the store's disk, gone at the end unless it was put in place. Raises BundleError for
-    a bundle that is not whole or not trusted, InputError where there is no room for it."""
+def _arrivals(store: Path) -> Iterator[Path]:
+    """A folder of this writer's alone on the store's disk. Raises InputError where nothing can be written there."""
     try:
-        with workshop(store / FOLDER / _COMING) as shop:
-            copied = copy_bundle(bundle, shop.folder, content_hash=content_hash, trust=trust)
-            yield Arrival(store, shop.folder, copied)
+        with workshop(store / FOLDER / _COMING, own=True) as shop:
+            yield shop.folder
     except OSError as error:
         raise InputError(
             f"{store}: the bundle cannot be copied there ({error.strerror or error}); nothing was changed. Make room, "
             "or remove versions with: edgeret store remove"
         ) from None
+
+
+@contextmanager
+def arriving(store: Path, bundle: Path, content_hash: str | None, trust: Any) -> Iterator[Arrival]:
+    """A proved copy of `bundle` on the store's disk, gone at the end unless it was put in place. Raises BundleError for
+    a bundle that is not whole or not trusted, InputError where there is no room for it."""
+    with _arrivals(store) as folder:
+        copied = copy_bundle(bundle, folder, content_hash=content_hash, trust=trust)
+        yield Arrival(store, folder, copied)
 
 
 @contextmanager
@@ -79,8 +86,8 @@ def made_of(store: Path, delta: Path, listed: Collection[str], content_hash: str
             f"{delta}: made for a bundle that this store has not (content hash {base[:16]}…); add that one first, or "
             "get the new one whole"
         )
-    with workshop(store / FOLDER / _MADE) as shop:
-        target = shop.folder / "made" / "bundle"  # whose writer locks the folder above it, as this one does
+    with _arrivals(store) as folder:
+        target = folder / "made" / "bundle"  # whose writer locks the folder above it, as this one does
         target.parent.mkdir()
         if signatures_path(delta).is_file():
             shutil.copyfile(signatures_path(delta), signatures_path(target))

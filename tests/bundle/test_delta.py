@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from patience import PATIENCE_S
 
 import edgeret
 from edgeret.bundle import delta as delta_module
 from edgeret.bundle import delta_file
 from edgeret.bundle.delta import apply_delta
-from edgeret.bundle.layout import MANIFEST
-from edgeret.bundle.reader import read_manifest, verify_bundle
+from edgeret.bundle.reader import read_manifest
 from edgeret.bundle.writer import writing
 from edgeret.cli import commands
 from edgeret.errors import BundleError, EdgeretError, InputError
@@ -190,57 +186,3 @@ def test_a_target_that_cannot_be_is_told(tiny: Path, delta: Path, tmp_path: Path
     with pytest.raises(InputError, match="would lie in a bundle"):
         apply_delta(tiny, delta, tiny / "inside")
     assert left(tmp_path / "mine") == ["text"] and (tmp_path / "file").read_text() == "mine"
-
-
-KILLED = """
-import itertools, os, signal, sys
-fatal, calls = int(sys.argv[4]), itertools.count(1)
-def deadly(name):
-    function = getattr(os, name)
-    def call(*arguments, **options):
-        if next(calls) == fatal:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*arguments, **options)
-    return call
-from edgeret.bundle import placing
-from edgeret.bundle.delta import apply_delta
-for name in ("fsync", "link", "mkdir", "rename", "unlink"):
-    setattr(os, name, deadly(name))
-real = placing.renamed
-placing.renamed = lambda *given: (deadly_rename(), real(*given))[1]
-def deadly_rename():
-    if next(calls) == fatal:
-        os.kill(os.getpid(), signal.SIGKILL)
-apply_delta(sys.argv[1], sys.argv[2], sys.argv[3], overwrite=True)
-print(next(calls) - 1)
-"""
-
-
-def killed_at(call: int, old: Path, delta: Path, target: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", KILLED, str(old), str(delta), str(target), str(call)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-
-
-CALLS = 28
-"""That change the disk in one update."""
-SOME = (1, 9, 13, 15, 16, 17, 18, 24)
-
-
-@pytest.mark.parametrize(
-    "call", [call if call in SOME else pytest.param(call, marks=pytest.mark.full) for call in range(1, CALLS + 1)]
-)
-def test_a_killed_update_leaves_the_old_bundle_or_the_new_one(
-    call: int, tiny: Path, newer: Path, delta: Path, tmp_path: Path
-) -> None:
-    before, after = contents(tiny), contents(newer)
-    killed = killed_at(call, tiny, delta, tiny)
-    assert killed.returncode in (-9, 0), killed.stderr
-    assert contents(tiny) in (before, after)
-    if contents(tiny) == before:
-        apply_delta(tiny, delta, tiny, overwrite=True)
-    assert verify_bundle(tiny).content_hash == read_manifest(newer).content_hash
-    with writing(tmp_path / "bundle", overwrite=True) as writer:  # the next writer cleans up
-        for entry in read_manifest(newer).files:
-            writer.add_file(entry.name, entry.role, newer / entry.name, entry.licence, entry.source)
-        writer.finish(read_manifest(newer).info)
-    assert left(tmp_path) == ["bundle"] and MANIFEST in left(tiny)

@@ -8,17 +8,13 @@ store must then be what the last acknowledged operation left, or what the one af
 
 from __future__ import annotations
 
-import argparse
 import ctypes as c
-import json
 import os
-import signal
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import killed
 from binding import Core, Failure, LoadOptions, Model, Text
 from conftest import build_tiny
 from core_build import CORE, compiled
@@ -144,40 +140,19 @@ def _damage(store: Store) -> None:
 def kill_at_calls(
     core: Core, folder: Path, bundles: tuple[Path, Path], kills: int, stride: int = 1, first: int = 1
 ) -> dict[str, Any]:
-    """Kills that many children, each `stride` calls later than the one before, from `first` on and again from the next
-    after one that got through."""
-    lost, killed, call, rounds = [], 0, first, 0
-    while killed < kills:
-        with tempfile.TemporaryDirectory(dir=folder) as own:
-            place = Path(own) / "store"
-            ours, theirs = os.pipe()
-            child = os.fork()
-            if child == 0:
-                try:
-                    core.library.probe_disk(call, 0)
-                    store = Store(core, place, threads=1)
-                    for operation, _ in operations(*bundles):
-                        operation(store)
-                        os.write(theirs, b".")
-                    os._exit(0)
-                finally:
-                    os._exit(1)
-            os.close(theirs)
-            with os.fdopen(ours, "rb") as stream:
-                acknowledged = len(stream.read())
-            status = os.waitpid(child, 0)[1]
-            if status == 0:
-                rounds += 1
-                call = first + rounds % stride
-                assert rounds < kills, "more moments were asked for than there are calls"
-                continue
-            assert os.WIFSIGNALED(status), f"the child failed at call {call}"
-            assert os.WTERMSIG(status) == signal.SIGKILL
-            killed += 1
-            if wrong := judge(core, place, bundles, acknowledged):
-                lost.append(f"call {call}: after {acknowledged} operations: {wrong}")
-        call += stride
-    return {"killed": killed, "rounds": rounds, "lost": lost}
+    """Kills writers to a store of two bundles, as `killed.kill_at_calls` has it; the library counts its own calls."""
+
+    def write(place: Path, fatal_call: int, acknowledge: Callable[[], object]) -> None:
+        core.library.probe_disk(fatal_call, 0)
+        store = Store(core, place / "store", threads=1)
+        for operation, _ in operations(*bundles):
+            operation(store)
+            acknowledge()
+
+    def judged(place: Path, acknowledged: int) -> str | None:
+        return judge(core, place / "store", bundles, acknowledged)
+
+    return killed.kill_at_calls(folder, write, judged, kills, stride, first)
 
 
 def judge(core: Core, folder: Path, bundles: tuple[Path, Path], acknowledged: int) -> str | None:
@@ -205,19 +180,10 @@ def judge(core: Core, folder: Path, bundles: tuple[Path, Path], acknowledged: in
         return f"{type(error).__name__}: {error}"
 
 
-def main() -> None:
-    """Kills children and prints one JSON object; exits 1 if anything was lost."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--moments", type=int, default=50, help="children to kill")
-    parser.add_argument("--stride", type=int, default=1, help="calls from one child's end to the next one's")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        bundles = two_bundles(place)
-        found = kill_at_calls(counting(place), place, bundles, arguments.moments, arguments.stride)
-    sys.stdout.write(f"{json.dumps(found, indent=1)}\n")
-    sys.exit(bool(found["lost"]))
+def kill(folder: Path, moments: int, stride: int) -> dict[str, Any]:
+    """Kills so many children that write to a store of two small bundles."""
+    return kill_at_calls(counting(folder), folder, two_bundles(folder), moments, stride)
 
 
 if __name__ == "__main__":
-    main()
+    killed.command(__doc__, kill)

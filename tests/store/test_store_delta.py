@@ -11,7 +11,7 @@ import pytest
 from edgeret import BundleStore
 from edgeret.bundle.reader import read_manifest
 from edgeret.cli.commands import main
-from edgeret.errors import BundleError
+from edgeret.errors import BundleError, InputError
 from edgeret_export.cli import main as export_main
 from edgeret_export.delta import write_delta
 
@@ -44,6 +44,15 @@ def test_a_delta_is_added_as_the_bundle_that_it_makes(
     assert {f.name: f.read_bytes() for f in copied.iterdir()} == {f.name: f.read_bytes() for f in tiny_many.iterdir()}
     assert left(store) == sorted(version.content_hash for version in store.versions)
     assert store.refresh() is not None and store.version.name == "new"
+
+
+def test_a_delta_is_told_of_by_its_own_name(store: BundleStore, delta: Path) -> None:
+    store.add(delta, "new")
+    with pytest.warns(RuntimeWarning, match="new.delta: these bytes were here as new; they are called newer"):
+        store.add(delta, "newer")
+    (store.folder / "bundles").rename(store.folder / "elsewhere")
+    with pytest.raises(InputError, match=r"store: the bundle cannot be copied there .*; nothing was changed"):
+        store.add(delta)
 
 
 def test_a_delta_that_does_not_fit_changes_nothing(

@@ -94,6 +94,22 @@ def test_killed_writers_leave_a_whole_store(moments: int, stride: int, first: in
     assert run(code, tmp_path, moments, stride, first).split()[-1] == str(moments)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize(
+    ("moments", "stride", "first"), [(8, 13, 9), pytest.param(60, 2, 1, marks=pytest.mark.full)], ids=["some", "many"]
+)
+def test_killed_updates_by_a_delta_leave_a_whole_bundle_and_store(
+    moments: int, stride: int, first: int, tmp_path: Path
+) -> None:
+    code = (
+        "import sys; from pathlib import Path; from conftest import tiny_bundle; import kill_delta\n"
+        "found = kill_delta.kill(Path(sys.argv[1]), *map(int, sys.argv[2:]), build=tiny_bundle)\n"
+        "assert not found['lost'], found['lost']\n"
+        "print(found['killed'])"
+    )
+    assert run(code, tmp_path, moments, stride, first).split()[-1] == str(moments)
+
+
 SWAPS = """
 import os, sys
 from pathlib import Path
