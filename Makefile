@@ -39,9 +39,9 @@ TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-
 test: $(VENV)/.dev
 	$(PYTEST) $(TOGETHER)
 
-## test-full: the same, and what takes too long for every change: many examples of each property, forged bundles, killed writers, many tool sets, Ray,
-##   planners of weights, graphs for NPUs, a thousand requests through the gate, attacks on it and on the MCP proxy, our C
-##   with sanitizers, the core on other platforms and in pages
+## test-full: the same, and what takes too long for every change: many examples of each property, forged bundles, killed
+##   writers, many tool sets, Ray, planners of weights, graphs for NPUs, a thousand requests through the gate, attacks on it
+##   and on the MCP proxy, our C with sanitizers, the core on other platforms and in pages
 test-full: npm js test fuzz sanitize $(VENV)/.ray $(VENV)/.gguf npu image core-platforms core-fuzz
 	$(PYTEST) $(TOGETHER) -m full
 	$(PYTEST) $(TOGETHER) -m "hypothesis and not full" --hypothesis-profile many

@@ -232,16 +232,19 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that install or use real weights come first, then those with most tests: a long one that is begun last
-    keeps all but one process waiting. In turns, since what either kind has in common is made by the first that asks."""
+    """Files that share the bundle of real weights, install, or use real weights otherwise come first, then those with
+    most tests: a long one that is begun last keeps all but one process waiting. In turns, since the first that asks
+    makes what the first two kinds share, and a second one would wait for it."""
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    kinds = {
-        mark: [file for file, tests in files.items() if any(test.get_closest_marker(mark) for test in tests)]
-        for mark in ("real", "install")
-    }
-    long = [file for turn in zip_longest(*kinds.values()) for file in turn if file is not None]
+    shares = [file for file, tests in files.items() if any("real" in getattr(one, "fixturenames", ()) for one in tests)]
+    installs, uses = (
+        [file for file, tests in files.items() if any(test.get_closest_marker(mark) for test in tests)]
+        for mark in ("install", "real")
+    )
+    kinds = shares, installs, [file for file in uses if file not in shares]
+    long = [file for turn in zip_longest(*kinds) for file in turn if file is not None]
     short = sorted(files, key=lambda file: -len(files[file]))
     items[:] = [test for file in dict.fromkeys([*long, *short]) for test in files[file]]
 
