@@ -205,7 +205,7 @@ ER_API er_status er_tool_vectors(const er_model *, uint32_t tool, float *room, s
    A device gets the next bundle while people use the one before. A store is a folder (FORMAT.md 22) with versions of a bundle side by
    side, one of them active. Python's edgeret.BundleStore reads and writes the same folder:
 
-       er_store *store; er_model *model; er_error trouble;
+       er_store *store; er_model *model; er_error why, trouble;
        if (er_store_open("bundles", NULL, &store, &why)) return puts(why.text), 1;
        …a new one came…
        if (er_store_add(store, "download", ER_TEXT("2.1"), ER_TEXT(""), NULL, &why)) puts(why.text);
