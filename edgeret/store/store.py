@@ -179,11 +179,16 @@ class BundleStore:
             old = there.get(arrival.content_hash)
             version = Version(arrival.content_hash, name or (old.name if old else arrival.content_hash[:12]))
             changed = state.with_version(version)
-            if old is None or not self._is_whole(old):
-                arrival.put_in_place()
-            arrival.put_signatures()
-            if changed != state:
-                write_state(self.folder, changed)
+            try:
+                if old is None or not self._is_whole(old):
+                    arrival.put_in_place()
+                arrival.put_signatures()
+                if changed != state:
+                    write_state(self.folder, changed)
+            except Exception:
+                with suppress(OSError):  # where there was no room for all, none of it stays
+                    versions.sweep(self.folder, there)
+                raise
         return version, old.name if old else None
 
     def activate(

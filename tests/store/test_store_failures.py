@@ -12,6 +12,7 @@ import pytest
 from two_versions import two_versions
 
 from edgeret import BundleStore
+from edgeret.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 FULL_DISK = """
@@ -62,6 +63,13 @@ def test_a_full_disk_is_a_clear_error_and_everything_stays_as_it_was(store: Bund
     assert last == "['old', 'new'] old old"
     left = {path.name for path in (store.folder / "bundles").iterdir()}
     assert left == {version.content_hash for version in store.versions}
+
+
+def test_a_version_that_cannot_be_listed_does_not_stay(store: BundleStore, tiny_many: Path) -> None:
+    (store.folder / ".store.json.partial" / "in the way").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"store.json: cannot be written"):
+        store.add(tiny_many)
+    assert {path.name for path in (store.folder / "bundles").iterdir()} == {one.content_hash for one in store.versions}
 
 
 def test_what_dead_writers_left_of_versions_that_are_listed_goes(store: BundleStore, tiny_original: Path) -> None:
