@@ -11,5 +11,7 @@ for target in bundle text overlay tools encoder; do
   done
   $CXX $CXXFLAGS "$WORK/$target"-*.o $LIB_FUZZING_ENGINE -lm -lpthread -o "$OUT/fuzz_$target"
 done
-cp -r tests/fuzz_python.py "$OUT/"
-compile_python_fuzzer tests/fuzz_python.py --add-data conformance:conformance --add-data examples/desktop/tools.jsonl:examples/desktop
+for target in overlay msgpack manifest json tool signatures keys delta onnx gguf; do # a copy knows its target by its name
+  cp tests/fuzz_python.py "tests/fuzz_python_$target.py"
+  compile_python_fuzzer "tests/fuzz_python_$target.py" --add-data conformance:conformance --add-data examples/desktop/tools.jsonl:examples/desktop
+done

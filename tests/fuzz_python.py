@@ -23,7 +23,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-if "--target" in sys.argv:  # before anything else imports them: of these alone it is seen where bytes lead
+# Before anything else imports them: of these alone it is seen where bytes lead.
+if "fuzz_python_" in sys.argv[0] or "--target" in sys.argv:
     import atheris
 
     READERS = ("bundle.delta_file", "bundle.signature_trust", "encoders.checks.onnx_file", "inputs.tools")
@@ -45,7 +46,9 @@ from edgeret.inputs.tools import read_tool
 from edgeret.planner.checks import gguf_file
 from edgeret_export.reference.overlay_bytes import pack_batch, pack_header
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(getattr(sys, "_MEIPASS", Path(__file__).parents[1]))  # OSS-Fuzz packs this file by PyInstaller
+NAMED = Path(sys.argv[0]).stem.partition("fuzz_python_")[2]
+"""The target of a copy of this file that is called after one: OSS-Fuzz gives it libFuzzer's options alone."""
 CONFORMANCE, KEPT = ROOT / "conformance", ROOT / "tests" / "data" / "fuzz"
 MOST = 1 << 16
 ENCODER, KEY = "ab" * 32, b"this device alone"
@@ -235,6 +238,9 @@ def guided(name: str, arguments: list[str]) -> None:
 
 def main() -> None:
     """Tries one target, or all of them in turn."""
+    if NAMED:
+        guided(NAMED, sys.argv[1:])
+        return
     parser = argparse.ArgumentParser(description="Fuzz Python's readers.")
     parser.add_argument("--seconds", type=float, default=20.0, help="for each of them")
     parser.add_argument("--only", choices=TARGETS)
