@@ -298,7 +298,7 @@ def real() -> Path:
         folder.mkdir()
         with pytest.MonkeyPatch.context() as patch:
             # Nothing here is about how well arguments are read; on all of these the head would be tuned for a minute.
-            patch.setattr(argument_fit, "MOST_PLANS", 12)
+            patch.setattr(argument_fit, "MOST_PLANS", 60)
             build_bundle(tools, demonstrations, folder / "bundle", find_card(DEFAULT_ENCODER), Recipe())
 
     return once("real", make) / "bundle"
