@@ -212,7 +212,7 @@ typedef struct {
 typedef struct {
     const er_made *calls;
     uint32_t count;
-    const bool *used;    /* (count): an output that a later call took */
+    const uint32_t *used; /* (count): the last call that took an output, from 1 on; 0 where none did */
     er_words said, taken; /* values in lower case: of all, of those of this tool */
     const er_text *named_names, *named_values;       /* of other tools, by parameter: pairs */
     uint32_t named_count;

@@ -9,22 +9,22 @@
 
 static bool is_value(const er_json *value) { return value->kind == ER_JSON_TEXT || value->kind == ER_JSON_NUMBER; }
 
-static void mark_used(const er_json *value, uint32_t count, bool *used)
+static void mark_used(const er_json *value, uint32_t count, uint32_t by, uint32_t *used)
 {
     uint32_t k;
-    if (value->kind == ER_JSON_TEXT && er_is_reference(value->text, &k) && k <= count) used[k - 1] = true;
-    for (uint32_t i = 0; (value->kind == ER_JSON_ARRAY || value->kind == ER_JSON_OBJECT) && i < value->count; i++) mark_used(&value->items[i], count, used);
+    if (value->kind == ER_JSON_TEXT && er_is_reference(value->text, &k) && k <= count) used[k - 1] = by;
+    for (uint32_t i = 0; (value->kind == ER_JSON_ARRAY || value->kind == ER_JSON_OBJECT) && i < value->count; i++) mark_used(&value->items[i], count, by, used);
 }
 
 bool er_earlier_of(er_arena *arena, const er_made *calls, uint32_t count, er_text tool, er_earlier *found)
 {
     uint32_t values = 0;
-    bool *used = ER_TAKE(arena, bool, count + 1);
+    uint32_t *used = ER_TAKE(arena, uint32_t, count + 1);
     if (!used) return false;
     for (uint32_t c = 0; c < count; c++) {
         const er_json *given = calls[c].arguments;
         for (uint32_t i = 0; i < given->count; i++) values += given->items[i].kind == ER_JSON_ARRAY ? given->items[i].count : 1;
-        mark_used(given, count, used);
+        mark_used(given, count, c + 1, used);
     }
     er_text *said = ER_TAKE(arena, er_text, values + 1), *taken = ER_TAKE(arena, er_text, values + 1);
     er_text *names = ER_TAKE(arena, er_text, values + 1), *named = ER_TAKE(arena, er_text, values + 1);
@@ -269,7 +269,7 @@ bool er_outputs_of(er_arena *arena, const er_taking *tool, const er_earlier *ear
             uint32_t *beside = ER_TAKE(arena, uint32_t, earlier->count);
             if (!beside) return false;
             for (uint32_t k = 0; k < earlier->count; k++)
-                if (k + 1 != c->call && er_same(earlier->calls[k].tool, earlier->calls[c->call - 1].tool) && !earlier->used[k] && !taken[k])
+                if (k + 1 != c->call && er_same(earlier->calls[k].tool, earlier->calls[c->call - 1].tool) && earlier->used[k] == earlier->used[c->call - 1] && !taken[k])
                     beside[to->beside_count++] = k + 1;
             to->beside = beside;
             for (uint32_t k = 0; k < to->beside_count; k++) taken[beside[k] - 1] = true;

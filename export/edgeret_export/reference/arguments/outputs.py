@@ -64,7 +64,7 @@ def outputs(
     once, but where descriptions name it. `counts` are those of demonstrations, which go before words."""
     if not calls:
         return {}
-    used = {k for call in calls for k in references(call.arguments)}
+    used = {k: j for j, call in enumerate(calls) for k in references(call.arguments)}  # by whom, the last one
     # Of several calls of one tool the last counts, but where its output was taken and another one's was not.
     scored: list[tuple[float, int, int, bool]] = []
     by_count: set[tuple[int, int]] = set()
@@ -98,11 +98,14 @@ def outputs(
         name = wanted[number].name
         is_counted = (number, k) in by_count
         if name not in found and ((named and not is_counted) or k not in taken):
-            same = [i for i, call in enumerate(calls, 1) if call.tool == calls[k - 1].tool and i not in used | taken]
-            beside = tuple(i for i in same if i != k) if wanted[number].many else ()
+            # What lay unused together, or went to one call together.
+            same = [
+                i for i, call in enumerate(calls, 1) if call.tool == calls[k - 1].tool and used.get(i) == used.get(k)
+            ]
+            beside = tuple(i for i in same if i != k and i not in taken) if wanted[number].many else ()
             found[name] = Output(k, score - COUNTED if is_counted else score, named, beside, is_counted)
             taken.update((k, *beside))
-    _leave_rest(found, tool, wanted, calls, tools, counts, used | taken)
+    _leave_rest(found, tool, wanted, calls, tools, counts, used.keys() | taken)
     return _in_order(found, wanted, calls)
 
 
