@@ -183,12 +183,13 @@ static uint32_t left_for(const er_taking *tool, const er_parameter *one, const e
     return 0;
 }
 
-/* What nobody took yet goes to a text that must be there and that nobody dictated; one output a call. */
+/* What nobody took yet goes to a text that nobody dictated: one output a call, to one that is required if there is any. */
 static void leave_rest(const er_taking *tool, const er_earlier *earlier, const er_stored_arguments *stored, const bool *taken, er_output *found)
 {
-    for (uint32_t p = 0; p < tool->wanted; p++) {
+    for (uint32_t i = 0; i < 2 * tool->wanted; i++) {
+        const uint32_t p = i % tool->wanted;
         const er_parameter *one = &tool->parameters[p];
-        if (!one->required || found[p].call || one->kind != ER_KIND_TEXT || one->inside.length || one->many) continue;
+        if (one->required != (i < tool->wanted) || found[p].call || one->kind != ER_KIND_TEXT || one->inside.length || one->many) continue;
         const uint32_t call = left_for(tool, one, earlier, stored, taken);
         if (!call) continue;
         found[p] = (er_output){.call = call, .score = FLOOR, .leftover = true};

@@ -40,9 +40,13 @@ def test_an_output_is_taken_once() -> None:
     assert read(MESSAGE, QUERY, calls).get("text") != "$out_1"
 
 
-def test_one_parameter_takes_one_and_what_may_be_left_out_takes_none() -> None:
+def test_one_parameter_takes_one_the_required_one_if_there_is_any() -> None:
     calls = [Call("read_note", {"note": "garden"}), Call("read_note", {"note": "shed"})]
-    for needed, given in ((["text"], {"text": "$out_2"}), (["body", "text"], {"body": "$out_2"}), ([], {})):
+    for needed, given in (
+        (["text"], {"text": "$out_2"}),
+        (["body", "text"], {"body": "$out_2"}),
+        ([], {"body": "$out_2"}),
+    ):
         entry = tool("keep_entry", "Keeps an entry.", needed, body=TEXT, text=TEXT)
         assert {name: one for name, one in read(entry, "keep that", calls).items() if one.startswith("$")} == given
 

@@ -118,10 +118,10 @@ def _leave_rest(
     counts: Counts,
     taken: set[int],
 ) -> None:
-    """What nobody took yet goes to a text that must be there and that nobody dictated: the latest output that is there
-    to be read; one a call."""
-    for one in wanted:
-        if not one.required or one.name in found or one.kind != "text" or one.inside or one.many:
+    """What nobody took yet goes to a text that nobody dictated: the latest output that is there to be read, to one that
+    is required if there is any; one a call."""
+    for one in sorted(wanted, key=lambda one: not one.required):
+        if one.name in found or one.kind != "text" or one.inside or one.many:
             continue
         if _floor(counts, tool.name, one.name) is None:
             continue
