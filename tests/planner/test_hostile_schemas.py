@@ -216,7 +216,7 @@ def ask_everything(schema: Any, value: Any) -> None:
         assert all(isinstance(name, str) for name in required(schema))
 
 
-@settings(database=None, suppress_health_check=list(HealthCheck))
+@settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
 @given(OBJECTS | ANYTHING, OBJECTS | ANYTHING)
 def strangers(schema: Any, value: Any) -> None:
     """What the test below runs, in a process with little time."""

@@ -283,5 +283,9 @@ def test_a_later_turns_decision_is_told_as_by_python(real: Path) -> None:
         decisions.append(conversation.say("and mail it to Jonas").next())
     one, other = decisions
     assert [a.tool for a in one.alternatives] == [a.tool for a in other.alternatives]
-    assert one.arguments == other.arguments
+    words, others = ({name: (a.value, a.source, a.span) for name, a in each.arguments.items()} for each in decisions)
+    assert words == others
+    # The head's activations have 256 levels in the library: it is as sure within a hundredth.
+    sure = {name: pytest.approx(argument.confidence, abs=0.01) for name, argument in other.arguments.items()}
+    assert {name: argument.confidence for name, argument in one.arguments.items()} == sure
     assert one.explain().lines == other.explain().lines
