@@ -151,6 +151,10 @@ def _merged(
 ) -> tuple[Filled, bool]:
     """What was written beside what is known, checked, and whether it could be: nothing else that a model wrote is
     trusted to fit. What was read was checked when it was."""
+    # An output is given once: what may be left out yields to what was missing.
+    written = [value for value in answer.values() if isinstance(value, str)] if isinstance(answer, dict) else []
+    needed = required(tool.parameters)
+    known = {n: a for n, a in known.items() if a.source != "output" or n in needed or a.value not in written}
     values = {name: argument.value for name, argument in known.items()}
     try:
         filled = settle({**answer, **values} if isinstance(answer, dict) else answer, tool.parameters, n_outputs)
