@@ -4,27 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from arrays import array, structs
 from expressions import Programs
 
 FEW = 256  # numbers of a byte
-
-
-def array(kind: str, name: str, numbers: Iterable[int]) -> str:
-    """One array in C."""
-    lines, line = [], ""
-    for number in numbers:
-        word = f"{number},"
-        if len(line) + len(word) > 118:
-            lines.append(line)
-            line = ""
-        line += word
-    return f"static const {kind} {name}[] = {{\n" + "\n".join([*lines, line]) + "\n};\n"
-
-
-def structs(kind: str, name: str, told: Iterable[Sequence[object]]) -> str:
-    """One array of structs."""
-    lines = (f"{{{','.join(map(str, one))}}}," for one in told)
-    return f"static const {kind} {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
 
 
 def bits(number: int) -> str:

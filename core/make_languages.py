@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import make_pieces
-from books import array, book, structs
+from arrays import array, structs
+from books import book
 from characters import FOLDED, letter_bytes
 from expressions import FIRST_LIST, Programs
 
@@ -174,11 +175,6 @@ def add_others(words: Words) -> None:
         words.at(word, "tool", 0, 4)
 
 
-def shared(text: str) -> str:
-    """An array that other files see."""
-    return text.replace("static ", "", 1)
-
-
 def word_tables(words: Words) -> str:
     """Words by bucket. Of each: how many letters it shares with the one before in the bucket (upper three bits) and how
     many bytes its others take, these, and a number, most frequent ones in one byte, for the languages that know it and
@@ -267,7 +263,7 @@ def tables() -> tuple[str, str]:
             "const er_rules er_language_rules[ER_LANGUAGES] = {",
             "\n".join(rules) + "\n};\n",
             "const er_doubt er_doubts[] = {\n" + "\n".join(doubts) + "\n};\n",
-            shared(array("uint16_t", "er_value_programs", value_programs)),
+            array("uint16_t", "er_value_programs", value_programs, True),
             endings(),
             "/* Words. */",
             word_tables(words),

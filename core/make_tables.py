@@ -12,11 +12,12 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
 import tokenizers
+from arrays import array
 from make_letters import letters
 
 VERSION = "14.0.0"
@@ -121,19 +122,6 @@ def _blocks(values: Sequence[int], size: int) -> tuple[list[int], list[int]]:
 
 def _bytes(values: Sequence[int]) -> int:
     return len(values) * (1 if max(values) < 256 else 2)
-
-
-def array(kind: str, name: str, values: Iterable[int], shared: bool = False) -> str:
-    """One array in C, of one file or shared by all."""
-    lines, line = [], ""
-    for value in values:
-        word = f"{value},"
-        if len(line) + len(word) > 118:
-            lines.append(line)
-            line = ""
-        line += word
-    lines.append(line)
-    return f"{'' if shared else 'static '}const {kind} {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
 
 
 class Decompositions:

@@ -9,6 +9,8 @@
 
 #include "disk.h"
 
+#include "format.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +90,10 @@ void er_disk_remove(const char *path)
     }
     DIR *list = opendir(path);
     for (const struct dirent *one; list && (one = readdir(list));)
-        if (snprintf(inner, sizeof inner, "%s/%s", path, one->d_name) < MOST_PATH && !lstat(inner, &status) && !S_ISDIR(status.st_mode)) unlink(inner);
+        if (strlen(path) + 1 + strlen(one->d_name) < MOST_PATH) {
+            er_format(inner, sizeof inner, "%s/%s", path, one->d_name);
+            if (!lstat(inner, &status) && !S_ISDIR(status.st_mode)) unlink(inner);
+        }
     if (list) closedir(list);
     rmdir(path);
 }

@@ -6,9 +6,9 @@
 #include "beside.h"
 #include "disk.h"
 #include "folder.h"
+#include "format.h"
 #include "locked.h"
 
-#include <stdio.h>
 #include <time.h>
 
 enum { ATTEMPTS = 100, HASH = 64 };
@@ -43,7 +43,7 @@ static bool look(call *c) { return er_state_read(&c->arena, c->store->folder, &c
 
 static bool lock(call *c)
 {
-    snprintf(c->lock_path, sizeof c->lock_path, "%s/lock", c->store->folder);
+    er_format(c->lock_path, sizeof c->lock_path, "%s/lock", c->store->folder);
     c->locked = er_locked_open(&c->lock, c->lock_path, c->store->wait_s, c->arena.error);
     return c->locked && look(c);
 }
@@ -116,7 +116,7 @@ er_status er_store_open(const char *folder, const er_store_options *options, er_
     s->folder = path.at;
     for (int i = 0; fine && i < 3; i++) {
         char part[ER_STORE_PATH];
-        snprintf(part, sizeof part, "%s%s", s->folder, parts[i]);
+        er_format(part, sizeof part, "%s%s", s->folder, parts[i]);
         fine = er_disk_folder(error, part);
     }
     call c;
@@ -167,7 +167,7 @@ static bool open_arrival(call *c, arrival *a, er_text wanted, er_folder *folder)
     er_unmap(&file);
     size_t end = strlen(a->path);
     while (end > 1 && (a->path[end - 1] == '/' || a->path[end - 1] == '\\')) end--;
-    snprintf(beside, sizeof beside, "%.*s.sig", (int)end, a->path);
+    er_format(beside, sizeof beside, "%.*s.sig", (int)end, a->path);
     const bool signatures = trusted.trust.at || er_disk_there(beside);
     if (!kept || (signatures && !er_signatures_beside(&c->arena, a->path, a->shown, &a->signatures))) return false;
     trusted.signatures = a->signatures;
@@ -256,7 +256,7 @@ static bool prepare(call *c, const er_stored *version, er_model **made, er_error
     er_error why = {0};
     er_arena arena = {.error = error};
     er_version_path(path, store->folder, version->content_hash);
-    snprintf(name, sizeof name, "%.*s", (int)version->name.length, version->name.at);
+    er_format(name, sizeof name, "%.*s", (int)version->name.length, version->name.at);
     options.content_hash = version->content_hash;
     if (er_load(path, &options, made, error)) return false;
     bool fine = er_decides_as_built(&arena, path, name, &store->options, *made);
@@ -352,7 +352,7 @@ er_status er_store_load(er_store *store, er_model **made, er_error *trouble, er_
     if (!c.state.active.length) return er_refuse(error, ER_BAD_INPUT, "no version is active; activate one with er_store_activate"), end(&c, false);
     const er_stored *active = er_state_find(error, &c.state, c.state.active);
     if (prepare(&c, active, made, why)) return end(&c, true);
-    snprintf(reason, sizeof reason, "%.*s could not be used: %s", (int)active->name.length, active->name.at, why->text);
+    er_format(reason, sizeof reason, "%.*s could not be used: %s", (int)active->name.length, active->name.at, why->text);
     /* No bundle is to blame for these. */
     const bool ours = why->status == ER_NO_MEMORY || why->status == ER_BAD_INPUT;
     if (ours || !c.state.good_count || !back(&c, made, &content_hash)) {

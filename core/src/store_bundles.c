@@ -4,27 +4,26 @@
 
 #include "disk.h"
 #include "folder.h"
-
-#include <stdio.h>
+#include "format.h"
 
 enum { HASH = 64, MOST_NAME = 100 };
 
 void er_version_path(char path[ER_STORE_PATH], const char *folder, er_text content_hash)
 {
-    snprintf(path, ER_STORE_PATH, "%s/bundles/%.64s", folder, content_hash.at);
+    er_format(path, ER_STORE_PATH, "%s/bundles/%.64s", folder, content_hash.at);
 }
 
 /* `.HASH` and an ending: what a writer makes a version of, and where the one before waits meanwhile. */
 static void hidden_path(char path[ER_STORE_PATH], const char *folder, er_text content_hash, const char *ending)
 {
-    snprintf(path, ER_STORE_PATH, "%s/bundles/.%.64s%s", folder, content_hash.at, ending);
+    er_format(path, ER_STORE_PATH, "%s/bundles/.%.64s%s", folder, content_hash.at, ending);
 }
 
 bool er_replace_file(er_error *error, const char *folder, const char *name, er_text bytes)
 {
     char partial[ER_STORE_PATH], place[ER_STORE_PATH];
-    snprintf(partial, sizeof partial, "%s/.%s.partial", folder, name); /* one writer at a time, so one name will do */
-    snprintf(place, sizeof place, "%s/%s", folder, name);
+    er_format(partial, sizeof partial, "%s/.%s.partial", folder, name); /* one writer at a time, so one name will do */
+    er_format(place, sizeof place, "%s/%s", folder, name);
     er_disk_remove(partial);
     if (er_disk_write(error, partial, bytes.at, bytes.length) && er_disk_rename(error, folder, partial, place)) return true;
     er_disk_remove(partial);
@@ -47,14 +46,14 @@ bool er_bundles_sweep(er_arena *arena, const char *folder, const er_state *s)
     char bundles[ER_STORE_PATH], path[ER_STORE_PATH + 300], place[ER_STORE_PATH];
     const er_text *names;
     uint32_t count;
-    snprintf(bundles, sizeof bundles, "%s/bundles", folder);
+    er_format(bundles, sizeof bundles, "%s/bundles", folder);
     if (!er_disk_names(arena, bundles, &names, &count)) return false;
     for (uint32_t i = 0; i < count; i++) {
         const er_text content_hash = hash_in(names[i]);
         bool listed = false;
         for (uint32_t k = 0; k < s->count && content_hash.length; k++) listed |= er_same(s->versions[k].content_hash, content_hash);
         if (!content_hash.length || names[i].length > 200 || (listed && names[i].at[0] != '.')) continue;
-        snprintf(path, sizeof path, "%s/%.*s", bundles, (int)names[i].length, names[i].at);
+        er_format(path, sizeof path, "%s/%.*s", bundles, (int)names[i].length, names[i].at);
         er_version_path(place, folder, content_hash);
         const bool aside = listed && er_is(er_cut(names[i], 1 + HASH, names[i].length), ".replaced");
         if (aside && !er_disk_there(place)) {
@@ -112,12 +111,12 @@ static bool copy_files(er_arena *arena, const char *bundle, const char *partial,
     for (uint32_t i = 0; fine && i < m->count; i++) {
         const er_entry *entry = &m->entries[i];
         if (!(fine = er_folder_map(arena, from, entry->name, entry->size, ER_REBUILD, &file))) break;
-        snprintf(path, sizeof path, "%s/%.*s", partial, (int)entry->name.length, entry->name.at);
+        er_format(path, sizeof path, "%s/%.*s", partial, (int)entry->name.length, entry->name.at);
         fine = er_disk_write(arena->error, path, file.bytes, file.length);
         er_unmap(&file);
     }
     er_folder_close(from);
-    snprintf(path, sizeof path, "%s/manifest", partial);
+    er_format(path, sizeof path, "%s/manifest", partial);
     /* The copy is proved, and not what it was made of: that may have changed meanwhile. */
     return fine && is_proved(arena, partial, m, ER_REBUILD) && er_disk_write(arena->error, path, manifest_bytes.at, manifest_bytes.length) &&
            er_disk_flush(arena->error, partial);
@@ -127,7 +126,7 @@ bool er_bundle_copy(er_arena *arena, const char *folder, const char *bundle, con
 {
     char bundles[ER_STORE_PATH], partial[ER_STORE_PATH], place[ER_STORE_PATH], aside[ER_STORE_PATH];
     const er_text content_hash = {m->content_hash.at, HASH};
-    snprintf(bundles, sizeof bundles, "%s/bundles", folder);
+    er_format(bundles, sizeof bundles, "%s/bundles", folder);
     hidden_path(partial, folder, content_hash, ".partial");
     hidden_path(aside, folder, content_hash, ".replaced");
     er_version_path(place, folder, content_hash);
@@ -143,7 +142,7 @@ bool er_bundle_copy(er_arena *arena, const char *folder, const char *bundle, con
 bool er_bundle_sign(er_error *error, const char *folder, er_text content_hash, er_text signatures)
 {
     char bundles[ER_STORE_PATH], name[HASH + 8];
-    snprintf(bundles, sizeof bundles, "%s/bundles", folder);
-    snprintf(name, sizeof name, "%.64s.sig", content_hash.at);
+    er_format(bundles, sizeof bundles, "%s/bundles", folder);
+    er_format(name, sizeof name, "%.64s.sig", content_hash.at);
     return !signatures.length || er_replace_file(error, bundles, name, signatures);
 }

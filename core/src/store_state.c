@@ -4,12 +4,12 @@
 
 #include "disk.h"
 #include "distinct.h"
+#include "format.h"
 #include "json.h"
 #include "locked.h"
 #include "overlay.h"
 #include "utf8.h"
 
-#include <stdio.h>
 #include <time.h>
 
 enum { MOST_BYTES = 4 << 20, MOST_CONTAINERS = 4 * ER_MOST_VERSIONS, MOST_REASON = 500, MOST_NAME = 64, LEAST_DIGITS = 8, HASH = 64 };
@@ -102,7 +102,7 @@ bool er_state_read(er_arena *arena, const char *folder, er_state *s)
     er_text bytes;
     const er_json *value = NULL;
     *s = (er_state){0};
-    snprintf(path, sizeof path, "%s/store.json", folder);
+    er_format(path, sizeof path, "%s/store.json", folder);
     const er_shown shown = er_show((er_text){path, strlen(path)});
     arena->error = &own; /* whose words speak of bundles and overlays */
     bool fine = er_file_read(arena, path, MOST_BYTES, &bytes);
@@ -175,7 +175,7 @@ bool er_state_tell(er_arena *arena, er_state *s, er_text content_hash, const cha
     for (uint32_t points = 0; length < reason.length && points < MOST_REASON; points++)
         do length++;
         while (length < reason.length && (reason.at[length] & 0xc0) == 0x80);
-    snprintf(at, sizeof at, "{\"at\": %lld, \"what\": ", (long long)time(NULL));
+    er_format(at, sizeof at, "{\"at\": %lld, \"what\": ", (long long)time(NULL));
     er_put(&b, at, strlen(at)), er_put_quoted(&b, (er_text){what, strlen(what)});
     er_put(&b, ", \"version\": ", 13), er_put_quoted(&b, content_hash);
     er_put(&b, ", \"reason\": ", 12), er_put_quoted(&b, er_cut(reason, 0, length)), er_put(&b, "}", 1);
