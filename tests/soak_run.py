@@ -4,17 +4,18 @@ A command: `python tests/soak_run.py BUNDLE [BUNDLE] --minutes 30`.
 Each is asked as its users ask it, all the time, at a steady pace: decisions, searches and plans, sessions, bodies that
 are refused and clients that go away, tools that come and go, plans that are learned and forgotten. With a second bundle
 the store that two of them share is switched now and then. Prints one JSON object: for each process how much was asked,
-what went wrong, the mean memory and the most handles in parts of the last half, and the slope of these means. The first
-half warms up: caches that are bounded fill (words and requests that were read, 256 sessions, the gate's 64 lists of
-tools), and both versions of the store have decided. A part has both versions equally long, since they differ by more
-than anything grows. Exits 1 where something went wrong, memory grows by a megabyte an hour or more, or handles do.
+what went wrong, the mean memory and the most handles in parts of the last half, and the slope of these means. Memory is
+what is a process's own, swapped out or not: a system takes pages of files away and gives them back as it likes, so the
+whole that is resident, told beside it, says nothing of what is kept. The first half warms up: caches that are bounded
+fill (words and requests that were read, 256 sessions, the gate's 64 lists of tools), and both versions of the store
+have decided. A part has both versions equally long, since they differ by more than anything grows. Exits 1 where
+something went wrong, memory grows by a megabyte an hour or more, or handles do.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import socket
 import statistics
 import subprocess
@@ -36,6 +37,8 @@ from edgeret import BundleStore, Call, Demonstration, Tool, read_tools
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parent / "examples" / "desktop"
 MOST_MB_AN_HOUR = 1.0
+KB = ("RssAnon", "VmSwap", "VmRSS")
+"""Lines of Linux's status of a process."""
 SAMPLE_S, SWITCH_S = 5.0, 30.0
 EACH = 5
 """Every so many-th request of the example is asked: what was read is read again within the time that this takes."""
@@ -92,7 +95,7 @@ class Asker:
     def __init__(self, name: str, pid: int, ask: Callable[[int], None]) -> None:
         self.name, self.pid, self.asked, self.errors = name, pid, 0, list[str]()
         self._ask, self.over = ask, threading.Event()
-        self.samples: list[tuple[float, float, int]] = []
+        self.samples: list[tuple[float, float, float, int]] = []
         self.thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
@@ -106,27 +109,31 @@ class Asker:
                 self.errors.append(f"{number}: {type(error).__name__}: {error}"[:300])
 
     def sample(self) -> None:
-        """Memory in MB (10^6 bytes) and handles, now."""
+        """Its own memory and all that is resident in MB (10^6 bytes), and handles, now."""
         with suppress(OSError):
-            pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+            lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+            kb = {name: int(told.split()[0]) for name, _, told in (line.partition(":") for line in lines) if name in KB}
             handles = len(tuple(Path(f"/proc/{self.pid}/fd").iterdir()))
-            self.samples.append((time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE") / 1e6, handles))
+            own, resident = (kb["RssAnon"] + kb["VmSwap"]) * 1.024e-3, kb["VmRSS"] * 1.024e-3
+            self.samples.append((time.monotonic(), own, resident, handles))
 
     def told(self) -> dict[str, Any]:
-        """The figures; of memory the median slope between any two means in the last half."""
+        """The figures; of its own memory the median slope between any two means in the last half."""
         end, length = self.samples[-1][0], 2 * ROUNDS * SWITCH_S
         count = max(2, int((end - self.samples[0][0]) / 2 / length))
         length = min(length, (end - self.samples[0][0]) / 2 / count)
         starts = [end - length * (count - at) for at in range(count)]
         parts = [[each for each in self.samples if at <= each[0] < at + length] for at in starts]
-        means = [(at, statistics.fmean(m for _, m, _ in part)) for at, part in zip(starts, parts, strict=True) if part]
+        told = [(at, part) for at, part in zip(starts, parts, strict=True) if part]
+        means, resident = ([(at, statistics.fmean(one[k] for one in part)) for at, part in told] for k in (1, 2))
         slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(means, 2)]
-        handles = [max(each[2] for each in part) for part in parts if part]
+        handles = [max(each[3] for each in part) for _, part in told]
         return {
             "asked": self.asked,
             "errors": self.errors,
             "mb": [round(mean, 2) for _, mean in means],
             "mb_an_hour": round(3600 * statistics.median(slopes), 2),
+            "resident_mb": [round(mean, 2) for _, mean in resident],
             "handles": [max(handles[: len(handles) // 2]), max(handles[len(handles) // 2 :])],
         }
 
