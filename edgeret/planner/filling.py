@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from edgeret.arguments import references
 from edgeret.inputs.jsonl import decode
 from edgeret.planner.arguments import Filled, settle
 from edgeret.planner.exemplars import Exemplars
@@ -152,9 +153,12 @@ def _merged(
     """What was written beside what is known, checked, and whether it could be: nothing else that a model wrote is
     trusted to fit. What was read was checked when it was."""
     # An output is given once: what may be left out yields to what was missing.
-    written = [value for value in answer.values() if isinstance(value, str)] if isinstance(answer, dict) else []
-    needed = required(tool.parameters)
-    known = {n: a for n, a in known.items() if a.source != "output" or n in needed or a.value not in written}
+    needed, taken = required(tool.parameters), frozenset(references(answer))
+    known = {
+        name: argument
+        for name, argument in known.items()
+        if argument.source != "output" or name in needed or taken.isdisjoint(references(argument.value))
+    }
     values = {name: argument.value for name, argument in known.items()}
     try:
         filled = settle({**answer, **values} if isinstance(answer, dict) else answer, tool.parameters, n_outputs)
