@@ -193,10 +193,15 @@ const er_json *er_several(er_arena *, const er_json *const *values, uint32_t cou
 
 /* ---- Forms (forms.c) ---- */
 
-/* What words are as one value of a parameter; NULL for what they are not. `apart`: the day of a time that names none. */
-const er_json *er_form_value(er_arena *, er_text said, er_text english, er_text apart, uint32_t kind, const er_parameter *, const er_now *, bool past);
-/* The words, in English, of the only day of a request, for a time that names none: "on Friday … at 5 pm"; else "". */
-er_text er_day_apart(const er_reading *, const er_piece *);
+/* What a request says around a time that names no day. */
+typedef struct {
+    er_text day; /* the only one of the request, in English: "on Friday … at 5 pm"; or "" */
+    bool ahead;  /* an hour that is over today is tomorrow's */
+    bool past;   /* it lies behind */
+} er_around;
+er_around er_around_of(const er_reading *, const er_piece *, bool past);
+/* What words are as one value of a parameter; NULL for what they are not. */
+const er_json *er_form_value(er_arena *, er_text said, er_text english, const er_around *, uint32_t kind, const er_parameter *, const er_now *);
 /* Whether a run of capitals is what something is called, for a parameter that takes its number: "cancel my table at Chez Anna". */
 bool er_is_other_name(er_arena *, const er_reading *, const er_parameter *, const er_piece *);
 bool er_is_extreme(er_text word);

@@ -98,14 +98,26 @@ static bool later_of(er_arena *arena, er_text said, const er_now *now, er_day *d
     return er_day_ahead(now, (int)(at / 86400), day);
 }
 
+static int seconds_of(const er_time *time) { return (time->hour * 60 + time->minute) * 60 + time->second; }
+
 static bool clock_of(er_arena *arena, er_text said, const er_now *now, er_time *time)
 {
     er_day unused;
     return later_of(arena, said, now, &unused, time) || er_time_of(arena, said, ER_NO_HALF, time);
 }
 
-/* A time without a day is on the one that stands apart, "" for none. */
-static bool moment_of(er_arena *arena, er_text said, er_text apart, const er_now *now, bool past, er_text *found)
+/* The day of a time that was said without one: the next that has it still ahead. "7:30" may be in the evening, so where only its
+   morning is over it names none. */
+static bool day_of_time(er_arena *arena, er_text said, const er_time *time, const er_now *now, const er_around *around, er_day *day)
+{
+    er_time evening;
+    const bool over = seconds_of(time) < (now->hour * 60 + now->minute) * 60 + now->second;
+    if (around->past || !around->ahead || !over) return er_day_ahead(now, 0, day);
+    if (er_time_of(arena, said, ER_AFTERNOON, &evening) && seconds_of(&evening) >= (now->hour * 60 + now->minute) * 60 + now->second) return false;
+    return er_day_ahead(now, 1, day);
+}
+
+static bool moment_of(er_arena *arena, er_text said, const er_around *around, const er_now *now, er_text *found)
 {
     er_reading reading;
     er_day day;
@@ -113,13 +125,11 @@ static bool moment_of(er_arena *arena, er_text said, er_text apart, const er_now
     char room[64], zone[16] = "";
     if (er_has_format(arena, "date-time", said)) return *found = said, true;
     if (!read_when(arena, said, &reading) || count_of(&reading, ER_PIECE_TIME) != 1 || count_of(&reading, ER_PIECE_DATE) > 1) return false;
-    const er_text clock = words_of(&reading, ER_PIECE_TIME), on = count_of(&reading, ER_PIECE_DATE) ? words_of(&reading, ER_PIECE_DATE) : apart;
+    const er_text clock = words_of(&reading, ER_PIECE_TIME), on = count_of(&reading, ER_PIECE_DATE) ? words_of(&reading, ER_PIECE_DATE) : around->day;
     const bool dated = on.length;
     if (dated || !later_of(arena, clock, now, &day, &time)) {
         if (!er_time_of(arena, clock, er_half_of(arena, on), &time)) return false;
-        if (dated && !er_day_of(arena, on, now, past, &day)) return false;
-        if (!dated && !now) return false;
-        if (!dated) day = (er_day){now->year, now->month, now->day};
+        if (dated ? !er_day_of(arena, on, now, around->past, &day) : !now || !day_of_time(arena, clock, &time, now, around, &day)) return false;
     }
     if (now && now->zoned) er_format(zone, sizeof zone, "%c%02d:%02d", now->zone < 0 ? '-' : '+', (now->zone < 0 ? -now->zone : now->zone) / 60 % 100, (now->zone < 0 ? -now->zone : now->zone) % 60);
     er_format(room, sizeof room, "%04d-%02d-%02dT%02d:%02d:%02d%s", day.year, day.month, day.day, time.hour, time.minute, time.second, zone);
@@ -142,7 +152,7 @@ static bool is_in(er_text text, const char *part)
 }
 
 /* In the form of ISO 8601. */
-static bool iso(er_arena *arena, er_text said, er_text apart, er_text format, const er_now *now, bool past, er_text *found)
+static bool iso(er_arena *arena, er_text said, const er_around *around, er_text format, const er_now *now, er_text *found)
 {
     char room[32];
     er_day day;
@@ -152,14 +162,14 @@ static bool iso(er_arena *arena, er_text said, er_text apart, er_text format, co
         er_format(room, sizeof room, "%02d:%02d:%02d", time.hour, time.minute, time.second);
         return made_text(arena, room, found);
     }
-    if (er_is(format, "date-time")) return moment_of(arena, said, apart, now, past, found);
-    if (!day_of(arena, said, now, past, true, &day)) return false;
+    if (er_is(format, "date-time")) return moment_of(arena, said, around, now, found);
+    if (!day_of(arena, said, now, around->past, true, &day)) return false;
     er_format(room, sizeof room, "%04d-%02d-%02d", day.year, day.month, day.day);
     return made_text(arena, room, found);
 }
 
 /* In a form as a description names it. */
-static bool as_named(er_arena *arena, er_text said, er_text apart, er_text form, const er_now *now, bool past, er_text *found)
+static bool as_named(er_arena *arena, er_text said, const er_around *around, er_text form, const er_now *now, er_text *found)
 {
     char room[64];
     er_day day;
@@ -171,14 +181,14 @@ static bool as_named(er_arena *arena, er_text said, er_text apart, er_text form,
     }
     if (is_in(form, "HH")) {
         er_text whole;
-        if (!moment_of(arena, said, apart, now, past, &whole)) return false;
+        if (!moment_of(arena, said, around, now, &whole)) return false;
         const size_t length = whole.length < form.length ? whole.length : form.length;
         char *made = ER_TAKE(arena, char, length + 1);
         for (size_t i = 0; made && i < length; i++) made[i] = whole.at[i] == 'T' ? form.at[10] : whole.at[i];
         *found = (er_text){made, length};
         return made != NULL;
     }
-    if (!day_of(arena, said, now, past, false, &day)) return false;
+    if (!day_of(arena, said, now, around->past, false, &day)) return false;
     size_t n = 0;
     for (size_t i = 0; i < form.length && n + 5 < sizeof room;) {
         const char c = form.at[i];
@@ -264,7 +274,7 @@ static const er_json *number_form(er_arena *arena, er_text said, uint32_t kind, 
     return er_json_number(arena, number, whole);
 }
 
-/* ---- A day that stands apart ---- */
+/* ---- What stands around a time ---- */
 
 static bool is_idle(const er_unit *unit) { return er_listed_in(unit->lower, "on at the and"); }
 
@@ -276,12 +286,16 @@ static bool is_alone(const er_reading *of, uint32_t first, uint32_t last)
     return true;
 }
 
-er_text er_day_apart(const er_reading *of, const er_piece *piece)
+static er_text day_around(const er_reading *of, const er_piece *piece)
 {
     static const er_text none = {"", 0};
     const er_unit *units = of->units;
     if (piece->kind != ER_PIECE_TIME || count_of(of, ER_PIECE_DATE) != 1) return none;
     const er_match *day = &of->matches[of->match_starts[ER_PIECE_DATE]];
+    bool beside = true; /* "for next Friday, 10:30" is not 10:30 of another day */
+    for (uint32_t i = day->last <= piece->first ? day->last : piece->last; i < (day->last <= piece->first ? piece->first : day->first); i++)
+        beside &= er_listed_in(units[i].lower, "on at the ,");
+    if (beside) return er_glossed_words(of, day->first, day->last);
     /* Another thing's: "Friday's bread", "the report for Friday". */
     if (day->last < of->unit_count && er_listed_in(units[day->last].lower, "'s ’s")) return none;
     if (day->first && er_listed_in(units[day->first - 1].lower, "for of from until till by since before after about to")) return none;
@@ -295,6 +309,22 @@ er_text er_day_apart(const er_reading *of, const er_piece *piece)
     }
     if (units[day->first].clause != piece->clause && !is_alone(of, day->first, day->last) && !is_alone(of, piece->first, piece->last)) return none;
     return er_glossed_words(of, day->first, day->last);
+}
+
+/* "I took it at 7 am". A word too many costs no more than that an hour which is over stays today's. */
+static bool is_of_past(er_text word)
+{
+    static const char *const past = "was were had did took ate ran slept woke began left got gave went came saw fell felt drank log record note "
+                                    "habe hat hatte war wurde ai \xc3\xa9tais \xc3\xa9tait pris fue era tom\xc3\xa9";
+    enum { BED = 4 };
+    return er_listed_in(word, past) || (er_length_of(word) > BED && word.at[word.length - 1] == 'd' && word.at[word.length - 2] == 'e');
+}
+
+er_around er_around_of(const er_reading *of, const er_piece *piece, bool past)
+{
+    bool ahead = count_of(of, ER_PIECE_TIME) <= 1;
+    for (uint32_t i = 0; ahead && i < of->unit_count; i++) ahead = !is_of_past(of->units[i].lower);
+    return (er_around){day_around(of, piece), ahead, past};
 }
 
 /* ---- What an id is not ---- */
@@ -315,19 +345,19 @@ bool er_is_other_name(er_arena *arena, const er_reading *of, const er_parameter 
 
 /* ---- The whole ---- */
 
-static bool text_form(er_arena *arena, er_text said, er_text english, er_text apart, const er_parameter *one, const er_now *now, bool past, er_text *found)
+static bool text_form(er_arena *arena, er_text said, er_text english, const er_around *around, const er_parameter *one, const er_now *now, er_text *found)
 {
     const er_text format = er_schema_text(one->schema, "format");
     *found = said;
-    if (one->form.length) return as_named(arena, english, apart, one->form, now, past, found) || (*found = said, one->kind != ER_KIND_WHEN);
-    if (er_is(format, "date") || er_is(format, "time") || er_is(format, "date-time")) return iso(arena, english, apart, format, now, past, found);
+    if (one->form.length) return as_named(arena, english, around, one->form, now, found) || (*found = said, one->kind != ER_KIND_WHEN);
+    if (er_is(format, "date") || er_is(format, "time") || er_is(format, "date-time")) return iso(arena, english, around, format, now, found);
     if (er_is(format, "duration")) return iso_duration(arena, english, found);
-    if (!one->shown_form.length || as_named(arena, english, apart, one->shown_form, now, past, found)) return true;
+    if (!one->shown_form.length || as_named(arena, english, around, one->shown_form, now, found)) return true;
     *found = said;
     return !er_has_format(arena, "date", english); /* 2022-13-45 */
 }
 
-const er_json *er_form_value(er_arena *arena, er_text said, er_text english, er_text apart, uint32_t kind, const er_parameter *one, const er_now *now, bool past)
+const er_json *er_form_value(er_arena *arena, er_text said, er_text english, const er_around *around, uint32_t kind, const er_parameter *one, const er_now *now)
 {
     const er_json *value;
     if (er_is_reference(said, NULL)) return NULL; /* who says "$out_1" gets no output by that */
@@ -335,7 +365,7 @@ const er_json *er_form_value(er_arena *arena, er_text said, er_text english, er_
         value = number_form(arena, english, kind, one);
     } else {
         er_text text;
-        if (!text_form(arena, said, english, apart, one, now, past, &text)) return NULL;
+        if (!text_form(arena, said, english, around, one, now, &text)) return NULL;
         value = er_json_text(arena, text);
         if (value && text.at == said.at && text.length == said.length && (kind == ER_PIECE_CODE || kind == ER_PIECE_PHONE) && !er_fits(arena, value, one->schema)) {
             char *made = ER_TAKE(arena, char, said.length + 1); /* the spaces of an IBAN and of a phone number say nothing */

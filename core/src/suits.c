@@ -416,7 +416,8 @@ static bool judge(const er_suitor *s, const er_parameter *one, const er_piece *p
     const er_text said = er_said_words(s->reading, piece->first, piece->last);
     er_text english = er_glossed_words(s->reading, piece->first, piece->last);
     if (one->kind == ER_KIND_NUMBER && !sign_it(s, piece, &english)) return false;
-    const er_json *value = er_form_value(s->arena, said, english, er_day_apart(s->reading, piece), piece->kind, one, s->now, is_past(s, one, piece));
+    const er_around around = er_around_of(s->reading, piece, is_past(s, one, piece));
+    const er_json *value = er_form_value(s->arena, said, english, &around, piece->kind, one, s->now);
     if (!value) return false;
     *fit = (er_fit){sum_of(s, one, piece, said, value), *piece, value};
     return true;

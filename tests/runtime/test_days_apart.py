@@ -48,10 +48,17 @@ def runtime() -> edgeret.Runtime:
         ("book_court", "at 16:30 I need a court with lights tomorrow", "2026-12-03T16:30:00"),
         ("book_court", "Réserve un court jeudi pour deux personnes à 18 h", "2026-12-03T18:00:00"),
         ("wake_me", "On Sunday, wake me at 6 am", "2026-12-06 06:00"),
-        # Another thing's day, another clause's, and a day that is told.
-        ("wake_me", "wake me at 6 am to bake Sunday's cake", "2026-12-02 06:00"),
-        ("wake_me", "wake me at 6 am to finish the slides for Sunday", "2026-12-02 06:00"),
-        ("wake_me", "tell Bo the fair is on Sunday and wake me at 6 am", "2026-12-02 06:00"),
+        # Another thing's day, another clause's, and a day that is told; six is over today.
+        ("wake_me", "wake me at 6 am to bake Sunday's cake", "2026-12-03 06:00"),
+        ("wake_me", "wake me at 6 am to finish the slides for Sunday", "2026-12-03 06:00"),
+        ("wake_me", "tell Bo the fair is on Sunday and wake me at 6 am", "2026-12-03 06:00"),
+        # The next that has it still ahead, and "beside" whatever stands in front.
+        ("book_court", "a court for Friday 10:30 please", "2026-12-04T10:30:00"),
+        ("wake_me", "wake me at 9:00", "2026-12-02 09:00"),
+        ("wake_me", "wake me at half past seven in the morning", "2026-12-03 07:30"),
+        ("wake_me", "wake me at 10:15", "2026-12-02 10:15"),
+        ("book_court", "I booked a court at 7 am", "2026-12-02T07:00:00"),
+        ("book_court", "J’étais au court à 7 h", "2026-12-02T07:00:00"),
         ("close_day", "el lunes", "2026-12-07"),
         ("close_day", "übermorgen", "2026-12-04"),
         ("close_day", "le 8 mai", "2027-05-08"),
@@ -62,6 +69,21 @@ def test_a_time_is_on_the_day_that_stands_apart(runtime: edgeret.Runtime, tool: 
     read = runtime.task(query, now=NOW).arguments(tool)
     assert [one.value for one in read.given.values()] == [value]
     assert read.given == fill(TOOLS[tool], query, (), TOOLS, NOW).given
+
+
+@pytest.mark.parametrize(
+    ("tool", "query"),
+    [
+        # A day that names none, and 8:45, which is over, or will be this evening.
+        ("book_court", "a court for next Friday 10:30 please"),
+        ("book_court", "a court at 10:30, next Friday"),
+        ("wake_me", "wake me at 8:45"),
+    ],
+)
+def test_a_time_of_no_known_day_is_asked_for(runtime: edgeret.Runtime, tool: str, query: str) -> None:
+    read = runtime.task(query, now=NOW).arguments(tool)
+    assert (read.given, len(read.missing)) == ({}, 1)
+    assert fill(TOOLS[tool], query, (), TOOLS, NOW).given == {}
 
 
 def test_the_second_of_two_times_is_on_the_same_day(runtime: edgeret.Runtime) -> None:

@@ -23,7 +23,7 @@ from edgeret_export.reference.arguments.numbered import is_no_number, lacks_numb
 from edgeret_export.reference.arguments.pointing import is_other_name, is_pointed_at, points
 from edgeret_export.reference.arguments.said_before import values_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, leads_of, signed
-from edgeret_export.reference.inputs.day_apart import day_apart
+from edgeret_export.reference.inputs.day_apart import around
 from edgeret_export.reference.inputs.parameters import Parameter, Same, parameters, shape_of
 from edgeret_export.reference.inputs.value_forms import EXTREMES, MISSING, form
 
@@ -154,8 +154,8 @@ class Suitor:
         if self._is_cut(parameter, chunk):
             return None
         said = reading.words(first, last)
-        past = _is_past(parameter, chunk)
-        value = form(said, chunk.kind, parameter, self._now, past, reading.glossed(first, last))
+        past, on = _is_past(parameter, chunk), around(of, chunk)
+        value = form(said, chunk.kind, parameter, self._now, past, reading.glossed(first, last), on)
         return None if value is MISSING else Fit(self._sum(self._signs(parameter, chunk, said, value)), chunk, value)
 
     def _sum(self, signs: Iterator[tuple[str, float]]) -> float:
@@ -184,7 +184,7 @@ class Suitor:
             glossed = reading.glossed(chunk.first, chunk.last)
             if parameter.kind == "number":
                 glossed = signed(reading, chunk, glossed)
-            past, on = _is_past(parameter, chunk), day_apart(self._found, chunk)
+            past, on = _is_past(parameter, chunk), around(self._found, chunk)
             value = form(said, chunk.kind, parameter, self._now, past, glossed, on)
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)

@@ -7,7 +7,7 @@ import re
 from datetime import datetime, time, timedelta
 
 from edgeret_export.reference.inputs.amounts import amount_of
-from edgeret_export.reference.inputs.dates import day_of, half_of, time_of
+from edgeret_export.reference.inputs.dates import ALONE, Around, day_of, day_of_time, half_of, time_of
 from edgeret_export.reference.inputs.parameters import Parameter
 from edgeret_export.reference.inputs.units import read
 
@@ -15,12 +15,12 @@ TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-][0-
 DATE_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt ]{TIME.pattern}")
 
 
-def moment(said: str, told: str, now: datetime | None, past: bool, apart: str = "") -> str | None:
-    """A day, a time or both in the form of ISO 8601; a time without a day is on the one that stands `apart`."""
-    if told == "time":
+def moment(said: str, form: str, now: datetime | None, past: bool, on: Around = ALONE) -> str | None:
+    """A day, a time or both in the form of ISO 8601; `on` is what stands around a time without a day."""
+    if form == "time":
         clock = _clock(said, now)
         return None if clock is None else clock.isoformat()
-    if told == "date":
+    if form == "date":
         day = day_of(said, now, past)
         if day is None and (match := read(said).matches.get("date")) and len(match) == 1:
             day = day_of(read(said).words(match[0].first, match[0].last), now, past)
@@ -32,12 +32,15 @@ def moment(said: str, told: str, now: datetime | None, past: bool, apart: str = 
     if len(clocks) != 1 or len(days) > 1:
         return None
     clocked = found.words(clocks[0].first, clocks[0].last)
-    on = found.words(days[0].first, days[0].last) if days else apart
-    if not on and (later := _later(clocked, now)) is not None:
+    told = found.words(days[0].first, days[0].last) if days else on.day
+    if not told and (later := _later(clocked, now)) is not None:
         day, clock = later.date(), later.time()
     else:
-        clock = time_of(clocked, half_of(on))
-        day = day_of(on, now, past) if on else (now.date() if now else None)
+        clock = time_of(clocked, half_of(told))
+        if told or now is None:
+            day = day_of(told, now, past) if told else None
+        else:
+            day = day_of_time(clocked, clock, now, on.ahead and not past)
     if clock is None or day is None:
         return None
     zone = now.strftime("%z") if now is not None else ""
@@ -84,14 +87,14 @@ def shown_form(parameter: Parameter) -> str | None:
     return "YYYY-MM-DD" + (f"{match[1]}HH:MM{':SS' if match[2] else ''}" if match[1] else "")
 
 
-def as_named(said: str, named: str, now: datetime | None, past: bool, apart: str = "") -> str | None:
+def as_named(said: str, named: str, now: datetime | None, past: bool, on: Around = ALONE) -> str | None:
     """What some words say of a day or a time, in a form as `named_form` gives it; None for nothing of that kind. See
-    `moment` of a day `apart`."""
+    `moment` of what stands around it."""
     if named.startswith("HH"):
         clock = _clock(said, now)
         return None if clock is None else clock.strftime("%H:%M:%S" if named.endswith("SS") else "%H:%M")
     if "HH" in named:
-        found = moment(said, "date-time", now, past, apart)
+        found = moment(said, "date-time", now, past, on)
         return None if found is None else found.replace("T", named[10])[: len(named)]
     day = day_of(said, now, past)
     if day is None:

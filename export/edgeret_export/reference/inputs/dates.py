@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, time, timedelta
+from typing import NamedTuple
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _SHORT_DAYS = "mon tue wed thu fri sat sun mon tues weds thurs fri sat sun mon tue wed thur fri sat sun"
@@ -33,6 +34,17 @@ _O_CLOCK = re.compile(" o['’]clock$")
 _EVENING = 17
 _MINUTES = {"five": 5, "ten": 10, "quarter": 15, "twenty": 20, "half": 30}
 _CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d\d)(?::(\d\d))?)?\s?([ap])?\.?(m)?\.?(?: ?uhr| ?h)?")
+
+
+class Around(NamedTuple):
+    """What a request says around a time: the `day`, in English, "" for none; and whether it looks `ahead`, so that an
+    hour which is over today is tomorrow's."""
+
+    day: str = ""
+    ahead: bool = True
+
+
+ALONE = Around()
 
 
 def day_of(said: str, now: datetime | None, past: bool = False) -> date | None:
@@ -151,6 +163,18 @@ def time_of(said: str, half: str = "") -> time | None:
     elif match[2] is None and not text.endswith(("uhr", "h")):
         return None
     return time(hour, minute, second) if hour < 24 and minute < 60 and second < 60 else None
+
+
+def day_of_time(said: str, clock: time | None, now: datetime, ahead: bool) -> date | None:
+    """The day of a `clock` that was said without one: today, or the next that has it still `ahead`. "7:30" may be in
+    the evening, so where only its morning is over it names none."""
+    today, since = now.date(), now.time().replace(microsecond=0)
+    if not ahead or clock is None or clock >= since:
+        return today
+    evening = time_of(said, "pm")
+    if evening is not None and evening >= since:
+        return None
+    return today + timedelta(1) if today < date.max else None
 
 
 def _spoken(match: re.Match[str]) -> time | None:

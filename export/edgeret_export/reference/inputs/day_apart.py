@@ -1,17 +1,37 @@
-"""The day of a time that stands apart from it: "on Friday … at 5 pm". Knows nothing of tools and of forms."""
+"""What stands around a time: the day that it is on, "on Friday … at 5 pm". Knows nothing of tools and of forms."""
 
 from __future__ import annotations
 
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks
+from edgeret_export.reference.inputs.dates import Around
 
 _OTHERS_WORDS = "for of from until till by since before after about to"
 _OTHERS = frozenset(_OTHERS_WORDS.split(" "))
 """In front of a day that is another thing's: "the report for Friday"."""
 _SAID = ("told", "quoted", "command", "sentence")
 _IDLE = frozenset(("on", "at", "the", "and"))
+_PAST_WORDS = (
+    "was were had did took ate ran slept woke began left got gave went came saw fell felt drank log record note "
+    "habe hat hatte war wurde ai étais était pris fue era tomé"
+)
+_PAST = frozenset(_PAST_WORDS.split(" "))
+"""Of what has been: "I took it at 7 am". A word too many only keeps an hour that is over on today."""
+_LONGEST_BED = 4
+_BESIDE = _IDLE - {"and"} | {","}
 
 
-def day_apart(found: Chunks, chunk: Chunk) -> str:
+def around(found: Chunks, chunk: Chunk) -> Around:
+    """What a request says around a time."""
+    reading = found.reading
+    ahead = len(reading.matches.get("time", ())) <= 1 and not any(_is_of_past(unit.lower) for unit in reading.units)
+    return Around(_day(found, chunk), ahead)
+
+
+def _is_of_past(word: str) -> bool:
+    return word in _PAST or (len(word) > _LONGEST_BED and word.endswith("ed"))
+
+
+def _day(found: Chunks, chunk: Chunk) -> str:
     """The words, in English, of the only day of a request, for a time that names none; "" where that day is another
     thing's, is told to somebody, or belongs to another clause that says more."""
     reading, units = found.reading, found.reading.units
@@ -19,6 +39,9 @@ def day_apart(found: Chunks, chunk: Chunk) -> str:
     if chunk.kind != "time" or len(days) != 1:
         return ""
     day = days[0]
+    between = units[day.last : chunk.first] if day.last <= chunk.first else units[chunk.last : day.first]
+    if all(unit.lower in _BESIDE for unit in between):
+        return reading.glossed(day.first, day.last)  # "for next Friday, 10:30" is not 10:30 of another day
     behind = units[day.last].lower if day.last < len(units) else ""
     if behind in ("'s", "’s") or (day.first and units[day.first - 1].lower in _OTHERS):
         return ""

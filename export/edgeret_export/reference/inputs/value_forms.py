@@ -15,7 +15,7 @@ from typing import Any
 from edgeret.types import REFERENCE
 from edgeret_export.reference.inputs.amounts import amount_of
 from edgeret_export.reference.inputs.date_forms import DATE_TIME, TIME, as_named, moment, named_form, shown_form
-from edgeret_export.reference.inputs.dates import day_of
+from edgeret_export.reference.inputs.dates import ALONE, Around, day_of
 from edgeret_export.reference.inputs.parameters import Parameter, plain
 
 
@@ -191,11 +191,11 @@ def form(
     now: datetime | None,
     past: bool = False,
     glossed: str | None = None,
-    apart: str = "",
+    on: Around = ALONE,
 ) -> Any:
     """What some words, which match a pattern of `kind`, are as one value of a parameter; MISSING for what they are
-    not. `glossed` are these words in English, where they are in another language, and `apart` is the day of a time
-    that names none."""
+    not. `glossed` are these words in English, where they are in another language, and `on` is what stands around
+    a time."""
     schema = parameter.schema
     glossed = said if glossed is None else glossed
     if REFERENCE.fullmatch(said):
@@ -203,7 +203,7 @@ def form(
     if parameter.kind == "number":
         value: Any = _number(glossed, kind, parameter)
     else:
-        value = _text(said, kind, schema, parameter, now, past, glossed, apart)
+        value = _text(said, kind, schema, parameter, now, past, glossed, on)
         if value is said and kind in _SPACED and not fits(value, schema):
             value = re.sub(r"[ ()/-]", "", said)  # the spaces of an IBAN and of a phone number say nothing
     return value if value is not MISSING and fits(value, schema) else MISSING
@@ -217,15 +217,15 @@ def _text(
     now: datetime | None,
     past: bool,
     glossed: str,
-    apart: str,
+    on: Around,
 ) -> Any:
     told = schema.get("format")
     named, shown = (named_form(parameter.described), shown_form(parameter)) if told is None else (None, None)
     if told in ("date", "time", "date-time") or named is not None:
         given = (
-            moment(glossed, str(told or "date"), now, past, apart)
+            moment(glossed, str(told or "date"), now, past, on)
             if named is None
-            else as_named(glossed, named, now, past, apart)
+            else as_named(glossed, named, now, past, on)
         )
         if given is not None:
             return given
@@ -233,7 +233,7 @@ def _text(
     if told == "duration":
         return _iso_duration(glossed)
     if shown is not None:
-        given = as_named(glossed, shown, now, past, apart)
+        given = as_named(glossed, shown, now, past, on)
         no_day = given is None and _FORMATS["date"].fullmatch(glossed)  # 2022-13-45
         return MISSING if no_day else said if given is None else given
     return said
