@@ -30,21 +30,20 @@ $(DEMO)/manifest:
 	$(BIN)/edgeret-export build --tools examples/desktop/tools.jsonl \
 	  --demos examples/desktop/demonstrations.jsonl -o $(DEMO)
 
-# Threads of libraries beside the processes would wait for each other; how many those are, tests/conftest.py says.
+# Threads of libraries beside the processes would wait for each other; how many those are, tests/together_run.py says.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
-# A file stays on one process, and tests/conftest.py says in which order files begin.
-TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+TOGETHER := OMP_NUM_THREADS=1 $(BIN)/python tests/together_run.py
 
 ## test: run all tests, a file on one of up to four processes
 test: $(VENV)/.dev
-	$(PYTEST) $(TOGETHER)
+	$(TOGETHER)
 
 ## test-full: the same, and what takes too long for every change: many examples of each property, forged bundles, killed
 ##   writers, many tool sets, Ray, planners of weights, graphs for NPUs, a thousand requests through the gate, attacks on it
 ##   and on the MCP proxy, our C with sanitizers, the core on other platforms and in pages
 test-full: npm js test fuzz sanitize $(VENV)/.ray $(VENV)/.gguf npu image core-platforms core-fuzz
-	$(PYTEST) $(TOGETHER) -m full
-	$(PYTEST) $(TOGETHER) -m "hypothesis and not full" --hypothesis-profile many
+	$(TOGETHER) -m full
+	$(TOGETHER) -m "hypothesis and not full" --hypothesis-profile many
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
 	$(BIN)/python tests/kill_learning.py

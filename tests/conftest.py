@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import os
 import re
 import shutil
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -221,32 +219,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    gc.freeze()  # what stays is not looked through again and again
-    gc.enable()
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than cores: tests wait for servers, and for what they give up in vain."""
-    return (os.cpu_count() or 1) + 1
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that share the bundle of real weights, install, or use real weights otherwise come first, then those with
-    most tests: a long one that is begun last keeps all but one process waiting. In turns, since the first that asks
-    makes what the first two kinds share, and a second one would wait for it."""
-    files: dict[Path, list[pytest.Item]] = {}
-    for item in items:
-        files.setdefault(item.path, []).append(item)
-    shares = [file for file, tests in files.items() if any("real" in getattr(one, "fixturenames", ()) for one in tests)]
-    installs, uses = (
-        [file for file, tests in files.items() if any(test.get_closest_marker(mark) for test in tests)]
-        for mark in ("install", "real")
-    )
-    kinds = shares, installs, [file for file in uses if file not in shares]
-    long = [file for turn in zip_longest(*kinds) for file in turn if file is not None]
-    short = sorted(files, key=lambda file: -len(files[file]))
-    items[:] = [test for file in dict.fromkeys([*long, *short]) for test in files[file]]
+    if not gc.isenabled():  # a process that takes file after file has ended other collections
+        gc.freeze()  # what stays is not looked through again and again
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

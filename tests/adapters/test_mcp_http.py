@@ -15,6 +15,7 @@ import anyio
 import pytest
 from mcp_client import call, found, hostile, names, proxied, write_config
 from patience import PATIENCE_S
+from together_run import NUMBER
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
@@ -22,7 +23,7 @@ pytest.importorskip("mcp", reason="needs the extra mcp")
 def free_port() -> int:
     """A port that can be listened at, away from those that a system gives to connections: one of those would be taken
     again before its server listens. Processes that test side by side try others."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    worker = int(os.environ.get(NUMBER, "0"))
     for port in random.sample(range(12_000 + 1_000 * (worker % 16), 13_000 + 1_000 * (worker % 16)), 1_000):
         with socket.socket() as one, suppress(OSError):
             one.bind(("127.0.0.1", port))

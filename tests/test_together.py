@@ -1,0 +1,85 @@
+"""Tests on several processes: what one file leaves for the next, and that nothing that goes wrong is lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import together_run
+from together_run import ordered
+
+SHARED = """
+import os, pytest
+
+@pytest.fixture(scope="module")
+def of_the_file():
+    yield
+    open("{log}", "a").write("gone ")
+
+def test_one(of_the_file): pass
+def test_two(of_the_file):
+    open("{log}", "a").write(f"two:{{os.getpid()}} ")
+"""
+
+
+def together(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, together_run.__file__, "--files", str(folder), "--rootdir", str(folder), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_what_fails_and_who_dies_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "test_large.py").write_text("import os\ndef test_dies(): os.abort()\n" + "#" * 999)
+    (tmp_path / "test_fails.py").write_text("def test_wrong(): assert 1 == 2, 'as it must'\n")
+    (tmp_path / "test_broken.py").write_text("import no_such_module\n")
+    (tmp_path / "test_good.py").write_text(
+        "import pytest\n@pytest.mark.parametrize('n', range(3))\ndef test_good(n): pass\n"
+        "@pytest.mark.full\ndef test_long(): pass\ndef test_not_here(): pytest.skip('no')\n"
+    )
+    done = together(tmp_path, "--processes", "1", "-p", "no:cacheprovider")
+    assert done.returncode == 1
+    for told in ("died by SIGABRT in", "test_large.py::test_dies; the rest of", "as it must", "no_such_module"):
+        assert told in done.stdout
+    counts = done.stdout.splitlines()[-1].split(", ")
+    assert sorted(counts) == ["1 died", "1 error", "1 failed", "1 skipped", "3 passed"]
+
+
+def test_files_are_shared_out_and_what_a_file_made_is_gone_before_the_next_one(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    for number in range(6):
+        (tmp_path / f"test_{number}.py").write_text(SHARED.format(log=log))
+    done = together(tmp_path, "--processes", "2", "-p", "no:cacheprovider")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1] == "12 passed"
+    assert log.read_text().count("two:") == log.read_text().count("gone") == 6
+
+
+def test_what_the_session_made_stays_for_the_next_file(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "import pytest\n@pytest.fixture(scope='session')\ndef made(tmp_path_factory):\n"
+        "    yield tmp_path_factory.mktemp('made')\n    open({log!r}, 'a').write('gone')\n".format(
+            log=str(tmp_path / "log")
+        )
+    )
+    text = "def test_it(made): open({log!r}, 'a').write(f'{{made}} ')\n"
+    for number in range(3):
+        (tmp_path / f"test_{number}.py").write_text(text.format(log=str(tmp_path / "log")))
+    done = together(tmp_path, "--processes", "1", "-p", "no:cacheprovider")
+    assert done.returncode == 0, done.stdout
+    *made, gone = (tmp_path / "log").read_text().split()
+    assert len(made) == 3 and len({*made}) == 1 and gone == "gone"
+
+
+def test_what_takes_long_begins_first(tmp_path: Path) -> None:
+    texts = {
+        "small": "",
+        "large": "#" * 100,
+        "real": "@pytest.mark.real",
+        "installs": "@pytest.mark.install",
+        "shares": "def test_it(real: Path): pass",
+        "shares_too": "def test_it(real: Path): pass  # larger",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    found = [path.name for path in ordered([tmp_path / name for name in texts])]
+    assert found == ["shares_too", "installs", "real", "shares", "large", "small"]
