@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _pytest.mark import ParameterSet
 from core_build import core, core_library, failing_core  # noqa: F401  (fixtures)
 from shared import once, place
 
@@ -69,6 +70,11 @@ _PLANS: Sequence[tuple[str, tuple[str, ...]]] = (
     ("book the meeting then send a mail", ("book_meeting", "send_mail")),
     ("open calendar day", ()),
 )
+
+
+def full(*values: object) -> list[ParameterSet]:
+    """Values of a parametrisation that are for `make test-full`; a tuple is one of several parameters."""
+    return [pytest.param(*(one if isinstance(one, tuple) else (one,)), marks=pytest.mark.full) for one in values]
 
 
 def make_demonstrations(repeats: int = 8) -> list[Demonstration]:
@@ -224,6 +230,23 @@ def pytest_collection_finish() -> None:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test marked `diagonal`, and tried with every combination of several parameters' values, those cases are for
+    every change in which each value comes at least once; the others are for `make test-full`."""
+    tests: dict[object, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("diagonal"):
+            tests.setdefault((item.path, getattr(item, "originalname", "")), []).append(item)
+    for cases in tests.values():
+        places = [case.callspec.indices for case in cases]  # type: ignore[attr-defined]
+        counts = {name: 1 + max(place[name] for place in places) for name in places[0]}
+        longest = max(counts, key=lambda name: counts[name])
+        for case, at in zip(cases, places, strict=True):
+            if any(at[name] != at[longest] % counts[name] for name in counts):
+                case.add_marker(pytest.mark.full)
+
+
 @pytest.fixture(scope="session")
 def tiny_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny bundle, shared: not to be changed."""
@@ -265,15 +288,15 @@ def tiny(tiny_original: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def real() -> Path:
-    """A bundle with real weights (int8) from a third of the desktop example's demonstrations."""
+    """A bundle with real weights (int8) from a sixth of the desktop example's demonstrations."""
     tools = read_tools(EXAMPLE / "tools.jsonl")
-    demonstrations = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [t.name for t in tools])[::3]
+    demonstrations = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [t.name for t in tools])[::6]
 
     def make(folder: Path) -> None:
         folder.mkdir()
         with pytest.MonkeyPatch.context() as patch:
             # Nothing here is about how well arguments are read; on all of these the head would be tuned for a minute.
-            patch.setattr(argument_fit, "MOST_PLANS", 60)
+            patch.setattr(argument_fit, "MOST_PLANS", 12)
             build_bundle(tools, demonstrations, folder / "bundle", find_card(DEFAULT_ENCODER), Recipe())
 
     return once("real", make) / "bundle"

@@ -1,10 +1,6 @@
 """Runs what README.md and the pages of docs/ tell their readers to run, page by page. Knows nothing of what it does.
 
-A page's blocks of `python` share one namespace, its blocks of `sh` one folder, and they run in the page's order. The
-README and the tutorial come first: what they leave in the folder, the other pages find there. A block that cannot run
-here stands behind `<!-- not run: reason -->`. To run one page by hand, in the current folder:
-
-    python tests/test_snippets.py docs/tutorial.md
+The README and the tutorial come first: what they leave in the folder, the other pages find there.
 """
 
 from __future__ import annotations
@@ -15,19 +11,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+import page_run
 import pytest
+from page_run import read_blocks
 
 import edgeret
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATED = "docs/cli.md"
 FIRST = ("README.md", "docs/tutorial.md")
-FENCE = re.compile(
-    r"^(?:<!-- not run: (?P<reason>.+?) -->\n)?```(?P<language>python|sh)\n(?P<text>.*?)^```$", re.M | re.S
-)
 LONGEST_S = 900
 BUILDS = """import shutil, sys
 from pathlib import Path
@@ -72,36 +66,23 @@ SAID: Mapping[str, tuple[str, ...]] = {
 """What a page says that its reader will see."""
 
 
-@dataclass(frozen=True)
-class Block:
-    """A block of a page: `line` is its first line in the file, `reason` why it is not run (empty: it is)."""
-
-    line: int
-    language: str
-    text: str
-    reason: str
-
-
-def read_blocks(page: Path) -> list[Block]:
-    """The blocks of `python` and `sh` of a page, in order."""
-    source = page.read_text(encoding="utf-8")
-    return [
-        Block(source.count("\n", 0, m.start("text")) + 1, m["language"], m["text"], m["reason"] or "")
-        for m in FENCE.finditer(source)
-    ]
-
-
-def run_page(page: Path) -> None:
-    """Runs the page's blocks in the current folder; the first that fails ends it with a traceback or its exit code."""
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    for block in read_blocks(page):
-        if block.reason:
-            continue
-        if block.language == "python":
-            # Moved to its own line, so that a traceback names the line of the page.
-            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
-        elif code := subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], check=False).returncode:
-            sys.exit(f"{page}:{block.line}: exit code {code}")
+DEAR = {
+    f"docs/{page}.md"
+    for page in (
+        "for/firmware",
+        "howto/arguments",
+        "howto/expand",
+        "howto/measure",
+        "howto/planner",
+        "howto/release",
+        "howto/store",
+        "howto/targets",
+        "howto/tools",
+        "howto/update",
+    )
+}
+"""Pages that build or measure once more, ten seconds each, what commands' own tests build and measure too: for
+`make test-full`, and for who changes one."""
 
 
 def run_apart(name: str, folder: Path, commands: Path) -> str:
@@ -109,7 +90,7 @@ def run_apart(name: str, folder: Path, commands: Path) -> str:
     those of the folder `commands` first."""
     path = os.pathsep.join((str(commands), str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     done = subprocess.run(
-        [sys.executable, "-u", __file__, str(ROOT / name)],
+        [sys.executable, "-u", page_run.__file__, str(ROOT / name)],
         cwd=folder,
         env={**os.environ, "PATH": path},
         capture_output=True,
@@ -125,6 +106,11 @@ def pages() -> list[str]:
     """The pages with blocks to run, relative to the checkout."""
     found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [name for page in found if (name := page.relative_to(ROOT).as_posix()) != GENERATED and read_blocks(page)]
+
+
+def runs(name: str) -> bool:
+    """Whether some block of the page runs here."""
+    return not all(block.reason for block in read_blocks(ROOT / name))
 
 
 @pytest.fixture(scope="session")
@@ -144,8 +130,11 @@ def first(tmp_path_factory: pytest.TempPathFactory, commands: Path) -> tuple[Pat
     return folder, {name: run_apart(name, folder, commands) for name in FIRST}
 
 
+RUN = [name for name in pages() if runs(name)]
+
+
 @pytest.mark.real
-@pytest.mark.parametrize("name", pages())
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.full] if name in DEAR else []) for name in RUN])
 def test_every_snippet_of_the_page_runs(
     name: str, first: tuple[Path, dict[str, str]], commands: Path, tmp_path: Path
 ) -> None:
@@ -168,7 +157,3 @@ def test_no_snippet_is_passed_over_by_its_form_or_without_a_reason(name: str) ->
 def test_the_reference_has_every_public_name() -> None:
     described = re.findall(r"^::: edgeret\.(\w+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.M)
     assert sorted(described) == sorted(set(edgeret.__all__) - {"__version__"})
-
-
-if __name__ == "__main__":
-    run_page(Path(sys.argv[1]))

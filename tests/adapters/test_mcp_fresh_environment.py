@@ -33,6 +33,7 @@ def without_network() -> tuple[str, ...]:
     return ALONE if there and subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode == 0 else ()
 
 
+@pytest.mark.full
 @pytest.mark.install
 def test_seven_servers_stand_behind_the_wheels_proxy_without_a_base_of_ones_own_and_without_network(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from binding import BeginOptions, Core, CoreError, Model, Task, Text
-from conftest import EXAMPLE, make_demonstrations, tiny_bundle
+from conftest import EXAMPLE, full, make_demonstrations, tiny_bundle
 from format_turns import probabilities
 from python_reader import by_python
 from test_decisions import KINDS, TOOLS, build_kind, check
@@ -74,7 +74,7 @@ def compare(model: Model, python: edgeret.Runtime, talk: Talk, tools: Sequence[s
     return count
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=[*KINDS[1::2], *full(*KINDS[::2])])
 def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_kind(request.param, tmp_path_factory.mktemp("turns") / "bundle")
 

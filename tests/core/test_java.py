@@ -149,6 +149,7 @@ def test_the_desktops_tools_over_the_installed_base_are_decided_as_python_does(j
     beside_python(jvm, edgeret.from_tools(tools), edgeret.base_path(), "folder", told)
 
 
+@pytest.mark.full
 @pytest.mark.real
 def test_a_desktop_bundle_decides_as_python_does(jvm: Jvm, real: Path) -> None:
     beside_python(jvm, by_python(real), real, "mapped")

@@ -143,6 +143,7 @@ def tools_of(path: str | None) -> list[Tool]:
     return [*read_tools(EXAMPLES / path)]
 
 
+@pytest.mark.full
 def test_the_file_is_made_of_the_languages() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "core" / "make_languages.py", "--check"],

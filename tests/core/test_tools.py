@@ -159,6 +159,7 @@ def check(python: edgeret.Runtime, model: Model, queries: Sequence[str] = QUERIE
                 other.failed(name)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("name", CHANGES)
 def test_decisions_are_pythons(both: tuple[edgeret.Runtime, Model], name: str) -> None:
     python, model = both

@@ -24,6 +24,7 @@ from edgeret_export.argument_lab import Set, fit_card, read_set
 from edgeret_export.cli import main as export
 from edgeret_export.encoders.argument_card import ArgumentCard, argument_card_of, pack_card, read_card
 from edgeret_export.encoders.pretrained import made_for
+from edgeret_export.fitting import argument_fit
 from edgeret_export.fitting.argument_fit import Arrays, Reading, counts_of, fit, reader_of, tune
 from edgeret_export.fitting.argument_pool import fit_pool, fit_traits
 from edgeret_export.reference.scoring import argument_shape as shape
@@ -86,16 +87,20 @@ def _begin() -> dict[str, NDArray[np.float32]]:
 POOL, TRAITS = fit_pool([]), fit_traits([])
 
 
-def test_tuning_is_better_on_held_out_calls_or_is_not_kept() -> None:
+@pytest.mark.parametrize("small", [24, 25])
+def test_tuning_is_better_on_held_out_calls_or_is_not_kept(monkeypatch: MonkeyPatch, small: int) -> None:
     told: list[str] = []
-    tuned = tune(_begin(), POOL, TRAITS, TOOLS, _demonstrations(40), Reading(Encoder()), 0, told.append)  # type: ignore[arg-type]
+    monkeypatch.setattr(argument_fit, "SMALL", small)  # below it the rules are not joined anew
+    monkeypatch.setattr(argument_fit, "PASSES", (4, 10))
+    tuned = tune(_begin(), POOL, TRAITS, TOOLS, _demonstrations(24), Reading(Encoder()), 0, told.append)  # type: ignore[arg-type]
     report = tuned.report
-    assert report["held_out_calls"] == 40
-    assert told == ["arguments: tuning the head on 40 demonstrations"]
+    assert report["held_out_calls"] == 24
+    assert told == ["arguments: tuning the head on 24 demonstrations"]
     better = (report["calls_right"], report["f1"]) > (report["calls_right_untuned"], report["f1_untuned"])
     assert report["kept"] is better
     changed = any(not np.array_equal(tuned.arrays[name], one) for name, one in _begin().items())
     assert changed is report["kept"]
+    assert (tuned.pool != POOL) is (report["kept"] and small == 24)
 
 
 def test_a_few_demonstrations_tune_nothing() -> None:

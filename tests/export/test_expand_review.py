@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOOLS, build_tiny, make_demonstrations
+from conftest import TOOLS, build_tiny, full, make_demonstrations
 from terminal_user import TerminalUser
 
 import edgeret
@@ -293,7 +293,7 @@ def test_a_user_at_a_terminal_drops_edits_adds_and_ends(command: list[str], path
     assert queries(path) == [("m one more, grüße", "m three", "mine"), ALL, ALL] and marks(path) == [True, None, None]
 
 
-@pytest.mark.parametrize("how", ["ctrl-c", "ctrl-d", "closed", "killed"])
+@pytest.mark.parametrize("how", ["ctrl-c", "killed", *full("ctrl-d", "closed")])
 def test_who_is_cut_off_goes_on_where_they_were(command: list[str], path: Path, how: str) -> None:
     user = TerminalUser(command)
     user.sees("? > ")

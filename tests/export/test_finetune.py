@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import encode_tiny, make_demonstrations
+from conftest import encode_tiny, full, make_demonstrations
 
 from edgeret import Call, Demonstration, Tool
 from edgeret.errors import InputError
@@ -73,7 +73,7 @@ def test_too_few_demonstrations_and_two_adapters_are_refused(
     assert "leave out --adapter or --finetune" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("few", [FEW_PLANS, 0])
+@pytest.mark.parametrize("few", [0, *full(FEW_PLANS)])
 def test_only_the_plans_that_judge_are_predicted_and_all_are_learned_from(few: int) -> None:
     training = encode_tiny(Recipe(precision="fp32"), make_demonstrations(), few=few).training
     assert training is not None

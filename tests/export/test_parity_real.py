@@ -34,6 +34,7 @@ def damaged(exported: ExportedEncoder) -> ExportedEncoder:
     return replace(exported, model=model.SerializeToString())
 
 
+@pytest.mark.full
 def test_fp32_that_is_not_torch_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = damaged(export_encoder(find_card(DEFAULT_ENCODER), "fp32"))
     monkeypatch.setenv("EDGERET_CACHE", str(tmp_path))

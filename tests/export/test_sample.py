@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import build_tiny, encode_tiny, make_demonstrations
+from conftest import build_tiny, encode_tiny, full, make_demonstrations
 
 import edgeret
 from edgeret.types import Call
@@ -115,7 +115,7 @@ def test_only_the_sample_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     assert some.sample[some.decisions.plan[fitted.held_out.rows]].all()
 
 
-@pytest.mark.parametrize("profile", ["full", "default", "tiny"])
+@pytest.mark.parametrize("profile", ["default", *full("full", "tiny")])
 def test_a_bundle_of_a_sample_decides_and_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, profile: str
 ) -> None:

@@ -22,7 +22,7 @@ from edgeret_export.reference.fits import SURELY_SHOWN
 from edgeret_export.reference.runtime import components_of
 from edgeret_export.reference.scoring.cascade import AGAINST, ALONE, LATER, Thresholds
 from edgeret_export.static_stage import static_encoded
-from tests.conftest import TOOLS, build_tiny, encode_tiny, make_demonstrations, tiny_exported
+from tests.conftest import TOOLS, build_tiny, encode_tiny, full, make_demonstrations, tiny_exported
 
 RNG = np.random.default_rng(0)
 
@@ -252,7 +252,7 @@ def test_profiles_hold_what_they_name(tmp_path: Path, tiny_cascade: Path, tiny_t
     assert read_manifest(tiny_cascade).info["report"]["cascade"]["by_loss"]
 
 
-@pytest.mark.parametrize("few", [0, 1500])
+@pytest.mark.parametrize("few", [0, *full(1500)])
 def test_a_table_decides_nearly_as_the_encoder_that_it_was_fitted_to(tmp_path: Path, few: int) -> None:
     folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", profile="default"), few=few)
     table, full = edgeret.load(folder, profile="tiny"), edgeret.load(folder, profile="full")

@@ -49,6 +49,7 @@ def ran(path: Path, target: str | None) -> OnnxEncoder:
     return encoder
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("target", RUNNING)
 def test_every_graph_gives_nearly_the_originals_vectors(bundle: Path, target: str) -> None:
     runtime = edgeret.load(bundle, target=target)
@@ -69,6 +70,7 @@ def test_a_graph_is_judged_by_its_own_vectors_not_by_those_of_the_tools(tmp_path
     assert report["variants"]["gpu"]["cosine_min"] > 0.9995 > report["parity"]["cosine_mean"]
 
 
+@pytest.mark.full
 def test_what_is_for_npus_has_shapes_and_standard_operators_alone(bundle: Path) -> None:
     for tokens in (16, 64):
         graph = onnx.load(str(bundle / f"encoder-npu-{tokens}.onnx")).graph
@@ -81,6 +83,7 @@ def test_what_is_for_npus_has_shapes_and_standard_operators_alone(bundle: Path) 
         assert "Shape" not in operators
 
 
+@pytest.mark.full
 def test_half_precision_is_cast_at_its_ends_alone(bundle: Path) -> None:
     graph = onnx.load(str(bundle / "encoder-gpu.onnx")).graph
     outputs, inputs = {o.name for o in graph.output}, {i.name for i in graph.input}
@@ -93,6 +96,7 @@ def test_half_precision_is_cast_at_its_ends_alone(bundle: Path) -> None:
                 assert node.op_type in ("Cast", "Unsqueeze", "Expand", "Slice", "Reshape"), node.op_type
 
 
+@pytest.mark.full
 def test_a_text_is_read_by_the_shortest_graph_that_it_fits(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, ...]] = []
     run = onnxruntime.InferenceSession.run
@@ -110,11 +114,13 @@ def test_a_text_is_read_by_the_shortest_graph_that_it_fits(bundle: Path, monkeyp
         encoder.encode_batch(["a", "b"])
 
 
+@pytest.mark.full
 def test_lengths_of_their_own_exclude_another(bundle: Path) -> None:
     with pytest.raises(InputError, match=r"\(npu\): made for texts of 16, 64 tokens; leave out static_tokens"):
         edgeret.load(bundle, target="npu", static_tokens=32)
 
 
+@pytest.mark.full
 def test_the_mobile_file_is_the_8_bit_graph_in_another_format(bundle: Path) -> None:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -128,6 +134,7 @@ def test_the_mobile_file_is_the_8_bit_graph_in_another_format(bundle: Path) -> N
     assert "QAttention" in operators and not any(line.startswith("#") for line in operators.splitlines())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("target", "kept"), [("npu", ["npu"]), ("cpu-7bit", ["cpu-7bit"]), ("gpu", ["gpu"])])
 def test_a_thin_bundle_decides_as_the_whole_one(bundle: Path, tmp_path: Path, target: str, kept: list[str]) -> None:
     thinned = thin_bundle(bundle, target, tmp_path / "thin")
@@ -143,12 +150,14 @@ def test_a_thin_bundle_decides_as_the_whole_one(bundle: Path, tmp_path: Path, ta
     verify_bundle(tmp_path / "thin")
 
 
+@pytest.mark.full
 def test_the_encoder_alone_is_a_bundle_without_variants(bundle: Path, tmp_path: Path) -> None:
     thin_bundle(bundle, "encoder", tmp_path / "thin")
     assert "variants" not in read_manifest(tmp_path / "thin").info
     assert components_of(edgeret.load(tmp_path / "thin")).encoder.spec.precision == "fp32"
 
 
+@pytest.mark.full
 def test_thinning_says_what_there_is(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "thin", str(bundle), "--target", "cuda", "-o", str(tmp_path / "thin")]) == 2
     assert "has encoder, cpu-7bit, cpu-8bit, gpu, npu, mobile" in capsys.readouterr().err
@@ -157,6 +166,7 @@ def test_thinning_says_what_there_is(bundle: Path, tmp_path: Path, capsys: pytes
     assert json.loads(capsys.readouterr().out)["left_out"] == ["gpu", "npu", "mobile"]
 
 
+@pytest.mark.full
 def test_a_damaged_graph_matters_where_it_runs(bundle: Path, tmp_path: Path) -> None:
     path = tmp_path / "bundle"
     shutil.copytree(bundle, path)
