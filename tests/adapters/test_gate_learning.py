@@ -12,7 +12,7 @@ from time import perf_counter, sleep
 from typing import Any
 
 import pytest
-from conftest import TOOLS, WORDS
+from conftest import TOOLS, WORDS, full
 from gates import RunningGate, gating
 from hostile_server import Script, Visit, completion, serving
 from patience import PATIENCE_S
@@ -60,7 +60,7 @@ def wait_for(base: Path, overlay: Path, count: int) -> list[tuple[str | None, tu
     return found
 
 
-@pytest.mark.parametrize("way", [{}, {"stream": True}, {"packed": True}])
+@pytest.mark.parametrize("way", [{"packed": True}, *full({}, {"stream": True})])
 def test_calls_that_worked_are_learned_when_the_model_says_that_it_is_done(
     tiny_tools: Path, tmp_path: Path, way: dict[str, bool]
 ) -> None:

@@ -11,6 +11,7 @@ import edgeret
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.full
 def test_no_request_is_lost_or_altered_before_a_real_server(tmp_path_factory: pytest.TempPathFactory) -> None:
     for module in ("openai", "uvicorn", "llama_cpp", "fastapi", "pydantic_settings", "sse_starlette"):
         pytest.importorskip(module, reason="openai, the extra 'gate' or llama-cpp-python[server] is not installed")

@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from conftest import full
 from hostile_mcp import ODD
 from mcp_client import (
     HOSTILE,
@@ -130,7 +131,7 @@ def test_one_whose_definitions_are_hard_to_read_stops_nobody(tiny: Path, tmp_pat
     anyio.run(talk)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", *full("legacy")])
 def test_one_odd_definition_costs_no_other_one(tiny: Path, tmp_path: Path, mode: str) -> None:
     config = write_config(tmp_path, good=hostile("plain"), bad=hostile("odd"))
 
@@ -250,7 +251,7 @@ def test_no_answer_holds_what_a_server_says_of_itself(tiny: Path, tmp_path: Path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere what leaves its family is not found")
-@pytest.mark.parametrize(("behaviour", "processes"), [("stays", 1), ("flees", 2)])
+@pytest.mark.parametrize(("behaviour", "processes"), [("flees", 2), *full(("stays", 1))])
 def test_a_proxy_that_is_killed_takes_what_its_servers_left_behind_with_it(
     tiny: Path, tmp_path: Path, behaviour: str, processes: int
 ) -> None:

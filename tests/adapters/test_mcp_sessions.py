@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from conftest import full
 from mcp_client import call, names, proxied, write_config
 from patience import PATIENCE_S
 
@@ -82,7 +83,7 @@ async def counted_together(client: Any, number: int) -> list[int]:
     return sorted(found)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", *full("legacy")])
 def test_calls_to_a_server_that_was_started_again_are_carried_out_once(mode: str, tiny: Path, tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "calls"
     config = write_config(tmp_path, far=http_entry(port))
@@ -104,7 +105,7 @@ def test_calls_to_a_server_that_was_started_again_are_carried_out_once(mode: str
     assert log.read_text() == "x" * 5
 
 
-@pytest.mark.parametrize("status", ["404", "400"])
+@pytest.mark.parametrize("status", ["404", *full("400")])
 def test_where_the_session_was_forgotten_calls_are_carried_out_in_a_new_one(
     status: str, tiny: Path, tmp_path: Path
 ) -> None:

@@ -137,6 +137,7 @@ async def everything_of(client: Any, has: Any, prefix: str = "") -> dict[str, An
     return found
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("name", SERVERS)
 def test_prompts_resources_templates_and_completions_are_those_without_it(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXAMPLE
+from conftest import EXAMPLE, full
 
 import edgeret
 from edgeret.adapters.conversation import Conversation
@@ -50,7 +50,7 @@ def told(runtime: edgeret.Runtime, requests: Sequence[tuple[str, str]]) -> list[
     return list(islice(((query, tool) for query, tool in drawn if tool in kept(runtime, 2, query)), 12))
 
 
-@pytest.fixture(scope="module", params=["demonstrated", pytest.param("44 tools", marks=pytest.mark.full), "186 tools"])
+@pytest.fixture(scope="module", params=["demonstrated", *full("44 tools", "186 tools")])
 def case(request: pytest.FixtureRequest, real: Path) -> tuple[edgeret.Runtime, list[tuple[str, str]]]:
     """A runtime, and requests for one tool each."""
     base = edgeret.load(real)

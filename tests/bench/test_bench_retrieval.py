@@ -171,6 +171,7 @@ def test_no_text_is_encoded_twice(encoder: OnnxEncoder, monkeypatch: pytest.Monk
     assert len(seen) == len(set(seen)) > 2
 
 
+@pytest.mark.full
 @pytest.mark.real
 def test_the_command_measures_the_desktop_requests_with_real_weights_and_with_queries_written_for_tools(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

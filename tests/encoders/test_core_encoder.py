@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 import pytest
 from bert_samples import HEADS, INNER, LAYERS, MAX_TOKENS, WIDTH, WORDS, exported_bert, weights_of
+from conftest import full
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -308,12 +309,14 @@ def test_on_a_cpu_that_sums_no_bytes_fast_onnx_runtime_encodes(monkeypatch: pyte
     ("options", "engine"),
     [
         ({}, f"edgeret ({HERE})"),
-        ({"providers": "CPU"}, f"edgeret ({HERE})"),
         ({"threads": 1}, f"edgeret ({HERE})"),
-        ({"threads": 3}, f"edgeret ({HERE})"),
         ({"static_tokens": 32}, "onnxruntime"),
-        ({"providers": "CPUExecutionProvider"}, "onnxruntime"),
-        ({"provider_options": {"cpu": {"use_arena": "0"}}}, "onnxruntime"),
+        *full(
+            ({"providers": "CPU"}, f"edgeret ({HERE})"),
+            ({"threads": 3}, f"edgeret ({HERE})"),
+            ({"providers": "CPUExecutionProvider"}, "onnxruntime"),
+            ({"provider_options": {"cpu": {"use_arena": "0"}}}, "onnxruntime"),
+        ),
     ],
 )
 @pytest.mark.real

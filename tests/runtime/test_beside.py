@@ -52,6 +52,7 @@ def same(found: Decision, wanted: Decision) -> None:
     assert found.timings_ms.keys() >= {"total"} and ("planner" in found.timings_ms) == ("planner" in wanted.timings_ms)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("profile", ["default", "full"])
 @pytest.mark.parametrize("options", OTHERS, ids=lambda options: next(iter(options)))
 def test_another_encoder_decides_by_the_library(real: Path, options: dict[str, Any], profile: str) -> None:
@@ -164,6 +165,7 @@ def both(bundle: Path, parameters: RerankParameters = ALWAYS, **fake: Any) -> tu
     return planned(bundle, one, parameters), by_python_beside(bundle, other, parameters), one, other
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("favourite", ["write_note", "<end>"])
 def test_a_planner_is_asked_the_same_and_weighs_as_much(bundle: Path, favourite: str) -> None:
     mine, theirs, one, other = both(bundle, favourite=favourite)

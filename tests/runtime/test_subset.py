@@ -19,6 +19,7 @@ def runtime(request: pytest.FixtureRequest) -> Runtime:
     return edgeret.load(request.getfixturevalue(request.param), threads=1)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("history", [[], ["find_file"], ["phone_call", "send_mail"]])
 @pytest.mark.parametrize("tools", [["phone_call"], ["send_mail", "write_note"], {"find_file"}, ("send_mail",) * 2])

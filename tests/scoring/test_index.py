@@ -87,6 +87,7 @@ def test_equal_cosines_keep_the_order_of_the_tools(n: int, different: int, k: in
 
 
 @needs_hnsw
+@pytest.mark.diagonal
 @pytest.mark.parametrize("different", [1, 3, 2_000])
 @pytest.mark.parametrize("k", [1, 10, EF, EF + 1, 2_000, 2_007])
 def test_a_graph_over_many_equal_vectors_returns_as_many_tools_as_were_asked_for(different: int, k: int) -> None:
