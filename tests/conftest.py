@@ -288,15 +288,15 @@ def tiny(tiny_original: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def real() -> Path:
-    """A bundle with real weights (int8) from a sixth of the desktop example's demonstrations."""
+    """A bundle with real weights (int8) from a third of the desktop example's demonstrations."""
     tools = read_tools(EXAMPLE / "tools.jsonl")
-    demonstrations = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [t.name for t in tools])[::6]
+    demonstrations = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [t.name for t in tools])[::3]
 
     def make(folder: Path) -> None:
         folder.mkdir()
         with pytest.MonkeyPatch.context() as patch:
-            # Nothing here is about how well arguments are read; on all of these the head would be tuned for a minute.
-            patch.setattr(argument_fit, "MOST_PLANS", 12)
+            # Nothing here is about how well arguments are read, and the head for them would be tuned for a minute.
+            patch.setattr(argument_fit, "LEAST_PLANS", len(demonstrations) + 1)
             build_bundle(tools, demonstrations, folder / "bundle", find_card(DEFAULT_ENCODER), Recipe())
 
     return once("real", make) / "bundle"

@@ -55,19 +55,14 @@ def test_files_are_shared_out_and_what_a_file_made_is_gone_before_the_next_one(t
 
 
 def test_what_the_session_made_stays_for_the_next_file(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(
-        "import pytest\n@pytest.fixture(scope='session')\ndef made(tmp_path_factory):\n"
-        "    yield tmp_path_factory.mktemp('made')\n    open({log!r}, 'a').write('gone')\n".format(
-            log=str(tmp_path / "log")
-        )
-    )
-    text = "def test_it(made): open({log!r}, 'a').write(f'{{made}} ')\n"
+    log = tmp_path / "log"
     for number in range(3):
-        (tmp_path / f"test_{number}.py").write_text(text.format(log=str(tmp_path / "log")))
+        text = f"def test_it(tiny_tools): print(tiny_tools, file=open({str(log)!r}, 'a'))\n"
+        (tmp_path / f"test_{number}.py").write_text(text)
     done = together(tmp_path, "--processes", "1", "-p", "no:cacheprovider")
     assert done.returncode == 0, done.stdout
-    *made, gone = (tmp_path / "log").read_text().split()
-    assert len(made) == 3 and len({*made}) == 1 and gone == "gone"
+    told = log.read_text().split()
+    assert len(told) == 3 and len({*told}) == 1
 
 
 def test_what_takes_long_begins_first(tmp_path: Path) -> None:

@@ -104,7 +104,10 @@ class Taking:
 def take(queue: int, progress: int, here: Path, options: Sequence[str]) -> int:
     """A process of tests, started by `Process`."""
     files = here.with_name("files").read_text(encoding="utf-8").splitlines()
-    return int(pytest.main([*options], plugins=[Taking(files, queue, progress, here)]))
+    # As a plugin, conftest.py is the session's. pytest would make it a folder's, which is another one for each file.
+    return int(
+        pytest.main(["--noconftest", "-p", "conftest", *options], plugins=[Taking(files, queue, progress, here)])
+    )
 
 
 class Process:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
+from conftest import full
 
 if sys.platform != "linux":
     pytest.skip("forged bundles are tried under Linux's limits", allow_module_level=True)
@@ -187,7 +188,7 @@ def test_every_family_has_its_turn() -> None:
     assert len(set(cases)) == CASES
 
 
-@pytest.mark.parametrize(("base", "numbers"), [("tiny", range(6)), ("hnsw", (1,)), ("planner", (2,))])
+@pytest.mark.parametrize(("base", "numbers"), [("tiny", range(6)), ("hnsw", (1,)), *full(("planner", (2, 3)))])
 def test_good_bundles_give_no_findings_and_no_errors(bases: Path, base: str, numbers: Sequence[int]) -> None:
     """The number chooses the last command line that is tried."""
     script = (
@@ -201,10 +202,10 @@ def test_good_bundles_give_no_findings_and_no_errors(bases: Path, base: str, num
     assert done.returncode == 0, done.stderr[-2_000:]
 
 
-@pytest.mark.parametrize("third", [0, pytest.param(1, marks=pytest.mark.full), pytest.param(2, marks=pytest.mark.full)])
-def test_forged_bundles_are_refused_or_decide_sanely(bases: Path, third: int) -> None:
-    """A fixed selection of a third of the families; `make fuzz` goes on from there."""
-    families = list(FAMILIES)[third::3]
+@pytest.mark.parametrize("sixth", [0, *full(*range(1, 6))])
+def test_forged_bundles_are_refused_or_decide_sanely(bases: Path, sixth: int) -> None:
+    """A fixed selection of a sixth of the families; `make fuzz` goes on from there."""
+    families = list(FAMILIES)[sixth::6]
     found = run_cases(bases, plan(families, len(families), 0), 1)
     assert len(found) == len(families)
     assert any(result.refused for _, result in found)
