@@ -35,13 +35,15 @@ def test_what_fails_and_who_dies_is_named_and_the_rest_goes_on(tmp_path: Path) -
     (tmp_path / "test_good.py").write_text(
         "import pytest\n@pytest.mark.parametrize('n', range(3))\ndef test_good(n): pass\n"
         "@pytest.mark.full\ndef test_long(): pass\ndef test_not_here(): pytest.skip('no')\n"
+        "@pytest.mark.diagonal\n@pytest.mark.parametrize('a', range(2))\n@pytest.mark.parametrize('b', range(4))\n"
+        "def test_each_once(a, b): assert a == b % 2\n"
     )
     done = together(tmp_path, "--processes", "1", "-p", "no:cacheprovider")
     assert done.returncode == 1
     for told in ("died by SIGABRT in", "test_large.py::test_dies; the rest of", "as it must", "no_such_module"):
         assert told in done.stdout
     counts = done.stdout.splitlines()[-1].split(", ")
-    assert sorted(counts) == ["1 died", "1 error", "1 failed", "1 skipped", "3 passed"]
+    assert sorted(counts) == ["1 died", "1 error", "1 failed", "1 skipped", "7 passed"]
 
 
 def test_files_are_shared_out_and_what_a_file_made_is_gone_before_the_next_one(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def check(decision: Decision, tools: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::edgeret.LanguageWarning")
+@pytest.mark.diagonal
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_every_request_has_a_bounded_answer_that_is_explained(runtime: Runtime, kind: str) -> None:
     task = runtime.task(REQUESTS[kind])
