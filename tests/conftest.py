@@ -239,11 +239,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("diagonal"):
             tests.setdefault((item.path, getattr(item, "originalname", "")), []).append(item)
     for cases in tests.values():
-        places = [case.callspec.indices for case in cases]  # type: ignore[attr-defined]
-        counts = {name: 1 + max(place[name] for place in places) for name in places[0]}
-        longest = max(counts, key=lambda name: counts[name])
+        values: dict[str, list[int]] = {}  # by identity: some are not hashed, or equal to what they are not
+        places = []
+        for case in cases:
+            given = {name: id(value) for name, value in case.callspec.params.items()}  # type: ignore[attr-defined]
+            for name, value in given.items():
+                if value not in values.setdefault(name, []):
+                    values[name].append(value)
+            places.append({name: values[name].index(value) for name, value in given.items()})
+        longest = max(values, key=lambda name: len(values[name]))
         for case, at in zip(cases, places, strict=True):
-            if any(at[name] != at[longest] % counts[name] for name in counts):
+            if any(at[name] != at[longest] % len(values[name]) for name in values):
                 case.add_marker(pytest.mark.full)
 
 
