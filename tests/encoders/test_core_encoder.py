@@ -109,9 +109,9 @@ def test_vectors_of_tokens_are_those_of_the_formulas(text: str) -> None:
     ids = encoder.tokenize(text)
     vector, tokens = encoder.embed_tokens(ids)
     # A number that lies between two bytes may be rounded to either, and all behind it follows: one text in six hundred.
-    every = [by_hand(weights_of(seven()), ids.tolist(), nudge) for nudge in (0.0, 1e-5, -1e-5)]
-    expected = min(every, key=lambda found: np.abs(tokens - found).mean())
-    assert np.abs(tokens - expected).mean() < 0.01
+    every = (by_hand(weights_of(seven()), ids.tolist(), nudge) for nudge in (0.0, 1e-5, -1e-5))
+    expected = next((found for found in every if np.abs(tokens - found).mean() < 0.01), None)
+    assert expected is not None
     mean = expected.mean(axis=0)
     assert vector @ (mean / np.linalg.norm(mean)) > 0.9999
 
@@ -120,9 +120,9 @@ def test_a_text_of_every_length_is_read() -> None:
     encoder, weights = ours(), weights_of(seven())
     for count in range(1, MAX_TOKENS + 1):
         ids = np.resize(np.arange(4, 4 + len(WORDS)), count)
-        every = [by_hand(weights, ids.tolist(), nudge) for nudge in (0.0, 1e-5, -1e-5)]
+        every = (by_hand(weights, ids.tolist(), nudge) for nudge in (0.0, 1e-5, -1e-5))
         tokens = encoder.embed_tokens(ids)[1]
-        assert min(np.abs(tokens - expected).mean() for expected in every) < 0.01
+        assert any(np.abs(tokens - expected).mean() < 0.01 for expected in every)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])

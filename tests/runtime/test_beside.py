@@ -190,6 +190,7 @@ def test_a_planner_is_asked_the_same_and_weighs_as_much(bundle: Path, favourite:
     assert [prompt.constant for prompt, _ in one.asked] == [prompt.constant for prompt, _ in other.asked]
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize(
     "parameters",
     [RerankParameters(), RerankParameters(weight=1.0, ask_below=0.5), RerankParameters(weight=0.01, ask_below=1.1)],
