@@ -78,6 +78,7 @@ DEAR = {
         "howto/store",
         "howto/targets",
         "howto/tools",
+        "howto/undemonstrated",
         "howto/update",
     )
 }

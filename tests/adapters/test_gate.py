@@ -330,12 +330,13 @@ def test_a_name_from_elsewhere_is_refused(stage: Stage) -> None:
 
 def test_ten_thousand_tools_are_passed_on_until_they_are_read(stage: Stage) -> None:
     wants = WANTS | {"tools": functions([*many_tools(10_000), *TOOLS])}
-    told, end = "kept all 10006: reading them takes longer than 2 s", perf_counter() + PATIENCE_S
+    told, end, pause = "kept all 10006: reading them takes longer than 2 s", perf_counter() + PATIENCE_S, 0.5
     while told == "kept all 10006: reading them takes longer than 2 s" and perf_counter() < end:
         reply = stage.gate.post(wants)
         assert reply.status_code == 200
         told = reply.headers["x-edgeret"]
-        sleep(0.5)  # each request of so many is a second's work for the gate, which has them to read
+        sleep(pause)  # each request of so many is a second's work for the gate, which has them to read
+        pause *= 1.5  # and that second is many on a machine that others use
     assert told.startswith("kept 3 of 10006")
     assert len(stage.asked.question["tools"]) == 3
 
