@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,7 @@ def take(queue: int, progress: int, here: Path, options: Sequence[str]) -> int:
 
 
 class Process:
-    """One of them, seen from outside: the `number`th."""
+    """One of them, seen from outside: the `number`th of those that run at the same time."""
 
     def __init__(self, number: int, folder: Path, queue: int, options: Sequence[str]) -> None:
         self.here, self.log = folder / f"{number}.here", folder / f"{number}.log"
@@ -149,21 +150,23 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--files", type=Path, default=TESTS)
     asked, options = parser.parse_known_args(words)
     place()  # before the processes begin, which share it
-    files = ordered(sorted(asked.files.rglob("test_*.py")))
+    files = ordered(sorted(asked.files.resolve().rglob("test_*.py")))
     queue, filled = os.pipe()
     os.write(filled, b"".join(b"%0*d" % (RECORD, number) for number in range(len(files))))
     os.close(filled)
-    counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="edgeret-tests-") as made:
         folder = Path(made)
         (folder / "files").write_text("".join(f"{file}\n" for file in files), encoding="utf-8")
-        going = [Process(number, folder, queue, options) for number in range(asked.processes)]
-        for process in going:
+
+        def work(number: int) -> Counter[str]:
+            """What became of the tests of a process, and of those that take its place when it dies."""
+            process = Process(number, folder, queue, options)
             found, told = process.ended()
             print(f"\n{told}", end="")
-            counts += found
-            if found["died"] and process.began():
-                going.append(Process(len(going), folder, queue, options))
+            return found + work(number) if found["died"] and process.began() else found
+
+        with ThreadPoolExecutor(asked.processes) as pool:
+            counts = sum(pool.map(work, range(asked.processes)), Counter[str]())
     print(", ".join(f"{many} {kind}" for kind, many in counts.items()))
     return 0 if counts["passed"] and not counts["failed"] + counts["error"] + counts["died"] else 1
 
