@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from arrays import array, structs
+from dense import dense
 from expressions import Programs
 
 FEW = 256  # numbers of a byte
@@ -24,13 +25,14 @@ def book(name: str, programs: Programs, entries: Sequence[tuple[int, int, int]])
         ranges += [point for pair in each.ranges for point in pair]
     firsts = [(each & (1 << 128) - 1, each >> 128) for each in programs.firsts]
     ascii_, others = (sorted({pair[half] for pair in firsts}) for half in (0, 1))
-    if len(programs.code) > 0xFFFF or max(len(ascii_), len(others), *(len(one.ranges) for one in programs.sets)) > FEW:
+    code, starts = dense(programs.code, [start for start, _, _ in entries])
+    if len(code) > 0xFFFF or max(len(ascii_), len(others), *(len(one.ranges) for one in programs.sets)) > FEW:
         raise SystemExit(f"{name}: too much for its numbers")
     parts = ("programs", "code", "sets", "ranges", "firsts", "ascii", "others")
     return "\n".join(
         (
-            structs("er_program", f"{name}_programs", entries),
-            array("uint8_t", f"{name}_code", programs.code),
+            structs("er_program", f"{name}_programs", ((starts[start], *told) for start, *told in entries)),
+            array("uint8_t", f"{name}_code", code),
             structs("er_letters", f"{name}_sets", sets),
             array("uint32_t", f"{name}_ranges", ranges),
             _rows("uint8_t", f"{name}_firsts", 2, (f"{{{ascii_.index(a)},{others.index(b)}}}" for a, b in firsts)),

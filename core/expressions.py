@@ -14,7 +14,7 @@ FIRST_LIST, MOST_LISTS = 0xE000, 16  # private code points stand for lists of wo
 OPS = (
     "CHAR TEXT SET ANY LOOP SPLIT LAZY IF_FIRST DISPATCH JUMP EDGE BEGIN END BEHIND NOT_BEHIND LOOK NOT_LOOK LIST "
     "FAIL SAVE ZERO COUNT BACK CALL RETURN MATCH"
-)  # as in pattern.c
+)  # which dense.py writes as pattern.c reads them
 GROUPS = ("v", "w", "n", "h", "m", "part", "to", "half", "d", "month", "mm", "y")
 """Whose places a match tells, as in pattern.h; groups without a name stand in order."""
 COUNTERS = 2 * len(GROUPS)  # registers behind those of groups

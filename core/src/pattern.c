@@ -2,9 +2,9 @@
 
 #include "unicode.h"
 
-/* As in make_languages.py. */
-enum { CHAR, TEXT, SET, ANY, LOOP, SPLIT, LAZY, IF_FIRST, DISPATCH, JUMP, EDGE, BEGIN, END, BEHIND, NOT_BEHIND, LOOK, NOT_LOOK,
-       LIST, FAIL, SAVE, ZERO, COUNT, BACK, CALL, RETURN, MATCH };
+/* As in dense.py: from TEXT on the count of letters that follow, from LETTER on one of ASCII. */
+enum { SET, ANY, LOOP, MANY, SOME, SPLIT, LAZY, IF_FIRST, DISPATCH, JUMP, EDGE, BEGIN, END, BEHIND, NOT_BEHIND, LOOK, NOT_LOOK,
+       LIST, FAIL, SAVE, ZERO, COUNT, BACK, CALL, RETURN, MATCH, TEXT = 32, LETTER = 128 };
 enum { ENDLESS = 0xffff, NO_LETTER = 0xffffff, LONGEST_LISTED = 32 }; /* no word of a list has more letters */
 
 /* Of a search from one place, steps that no expression here takes in a text of 20,000 code points (tests measure it): a
@@ -112,7 +112,16 @@ static bool keep(er_matcher *m, uint32_t pc, uint32_t at, uint32_t least)
 /* In place of a choice: what stood in a register before. */
 #define UNDO 0x80000000u
 
-static uint32_t address(const uint8_t *at) { return at[0] | (uint32_t)at[1] << 8; }
+static uint32_t of_two(const uint8_t *at) { return at[0] | (uint32_t)at[1] << 8; }
+
+/* Where the address at `at` leads, which tells how far that is, a byte onwards or two; `at` goes behind it. */
+static uint32_t address(const uint8_t *code, const uint8_t **at)
+{
+    enum { NEAR = 128, MIDDLE = 0x4000 };
+    const uint32_t here = (uint32_t)(*at - code), far = *(*at)++;
+    if (far < NEAR) return here + far;
+    return here + ((far - NEAR) << 8 | *(*at)++) - MIDDLE;
+}
 
 /* Runs from one instruction on until a match, or until no choice is left of those that it made itself. Looks around run by
    themselves, one inside the other as often as they stand so in an expression. */
@@ -123,20 +132,16 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
     const uint8_t *code = book->code;
     for (;;) {
         bool fits = true;
+        uint32_t other;
         if (m->steps++ >= most) break;
         const uint8_t *told = code + pc, *next = told + 1;
-        switch (told[0]) {
-        case CHAR:
-            fits = at < count && text[at] == er_next_letter(&next);
-            at++, pc = (uint32_t)(next - code);
-            break;
-        case TEXT: {
-            const uint32_t n = *next++;
-            fits = count - at >= n;
-            for (uint32_t i = 0; fits && i < n; i++) fits = text[at + i] == er_next_letter(&next);
-            at += n, pc = (uint32_t)(next - code);
-            break;
-        }
+        if (told[0] >= LETTER) {
+            if (at < count && text[at] == told[0] - LETTER) {
+                at++, pc++;
+                continue;
+            }
+            fits = false;
+        } else switch (told[0]) {
         case SET:
             fits = at < count && is_in(book, told[1], text[at], v->kinds[at]);
             at++, pc += 2;
@@ -145,45 +150,52 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             fits = at < count && text[at] != '\n';
             at++, pc += 1;
             break;
-        case LOOP: {
-            const uint32_t least = at + told[2], left = count - at, most_of = address(told + 3);
-            const uint32_t limit = most_of == ENDLESS || most_of > left ? count : at + most_of;
+        case LOOP:
+        case MANY:
+        case SOME: {
+            uint32_t least = at + (told[0] == SOME), limit = count;
+            pc += 2;
+            if (told[0] == LOOP) {
+                const uint32_t most_of = of_two(told + 3);
+                if (most_of != ENDLESS && most_of < count - at) limit = at + most_of;
+                least = at + told[2], pc += 3;
+            }
             uint32_t i = at;
             while (i < limit && is_in(book, told[1], text[i], v->kinds[i])) i++;
             m->steps += i - at;
             fits = i >= least;
-            pc += 5;
             if (fits && i > least && !keep(m, pc, i - 1, least)) return false;
             at = i;
             break;
         }
         case SPLIT:
-            if (!keep(m, address(next), at, at)) return false;
-            pc += 3;
+            other = address(code, &next);
+            pc = (uint32_t)(next - code);
+            if (!keep(m, other, at, at)) return false;
             break;
         case LAZY:
-            if (!keep(m, pc + 3, at, at)) return false;
-            pc = address(next);
+            pc = address(code, &next);
+            if (!keep(m, (uint32_t)(next - code), at, at)) return false;
             break;
         case IF_FIRST:
+            next++;
+            pc = address(code, &next);
             if (at < count && may_begin(book, told[1], text[at])) {
-                if (!keep(m, address(told + 2), at, at)) return false;
-                pc += 4;
-            } else {
-                pc = address(told + 2);
+                if (!keep(m, pc, at, at)) return false;
+                pc = (uint32_t)(next - code);
             }
             break;
         case DISPATCH: {
             const uint32_t c = at < count ? text[at] : NO_LETTER;
             uint32_t left = *next++;
-            for (; left && er_next_letter(&next) != c; left--) next += 2;
+            for (; left && er_next_letter(&next) != c; left--) next += 1 + (*next >> 7);
             fits = left;
-            if (fits) pc = address(next);
+            if (fits) pc = address(code, &next);
             at++;
             break;
         }
         case JUMP:
-            pc = address(next);
+            pc = address(code, &next);
             break;
         case EDGE:
             fits = is_edge(v, at);
@@ -205,10 +217,10 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
         case LOOK:
         case NOT_LOOK: {
             uint32_t unused;
-            const bool found = run(m, v, text, pc + 3, at, most, &unused);
+            pc = address(code, &next);
+            const bool found = run(m, v, text, (uint32_t)(next - code), at, most, &unused);
             if (m->failed) return false;
             fits = found == (told[0] == LOOK);
-            pc = address(next);
             break;
         }
         case LIST: {
@@ -226,7 +238,7 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             pc += 2;
             break;
         case COUNT:
-            fits = m->kept[told[1]] < address(told + 2);
+            fits = m->kept[told[1]] < of_two(told + 2);
             if (fits && !keep(m, UNDO | told[1], m->kept[told[1]]++, 0)) return false;
             pc += 4;
             break;
@@ -236,8 +248,9 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             break;
         case CALL: /* a part that several expressions have */
             if (!keep(m, UNDO | told[1], m->kept[told[1]], 0)) return false;
-            m->kept[told[1]] = pc + 4;
-            pc = address(told + 2);
+            next++;
+            pc = address(code, &next);
+            m->kept[told[1]] = (uint32_t)(next - code);
             break;
         case RETURN:
             pc = m->kept[told[1]];
@@ -246,8 +259,15 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             *end = at;
             m->used = base;
             return true;
-        default:
+        case FAIL:
             fits = false;
+            break;
+        default: { /* TEXT */
+            const uint32_t n = told[0] - TEXT;
+            fits = count - at >= n;
+            for (uint32_t i = 0; fits && i < n; i++) fits = text[at + i] == er_next_letter(&next);
+            at += n, pc = (uint32_t)(next - code);
+        }
         }
         if (fits) continue;
         while (m->used > base && m->choices[m->used - 1].pc & UNDO) {
