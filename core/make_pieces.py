@@ -12,7 +12,17 @@ from books import book
 from expressions import FIRST_LIST, Programs
 
 from edgeret.inputs import numerals, words
-from edgeret_export.reference.inputs import amounts, chunks, dates, glosses, measures, units, values
+from edgeret_export.reference.inputs import (
+    amounts,
+    chunks,
+    dates,
+    glosses,
+    measures,
+    streets,
+    units,
+    values,
+    when_patterns,
+)
 
 GLUED = "glued"  # what may stand right behind a number, as a list of words beside those of values
 LANGUAGES = ("en", "de", "fr", "es", "zh")
@@ -53,6 +63,10 @@ LISTS: Mapping[str, Iterable[str]] = {
     "ME": ("me", "us"),
     "OTHER": ("rather", "other"),
     "IDLE": amounts._IDLE,
+    "STREET_END": when_patterns.STREET_ENDS,
+    "STREET": when_patterns.STREETS,
+    "STREET_OF": streets._OF,
+    "STREET_BREAK": streets._BREAKS,
 }
 EXPRESSIONS = (
     ("NOT_VALUES", chunks._NOT_VALUES),
@@ -205,7 +219,7 @@ def tables(programs: Programs) -> str:
         numbers.append((f"ER_P_CUTS_{language.upper()}", number_of(programs, entries, text, flags)))
     kinds = (*units.PATTERNS, *CHUNKS, "serial")
     matched = []
-    programs.share(units._number(), re.IGNORECASE, 0)
+    programs.share(when_patterns.number_pattern(), re.IGNORECASE, 0)
     for kind, pattern in units._patterns():
         number = number_of(programs, entries, with_lists(pattern.pattern), pattern.flags)
         matched.append((number, kinds.index(kind), programs.first_number(programs.needed)))

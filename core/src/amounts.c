@@ -75,9 +75,33 @@ static bool digits(er_text word, er_amount *found)
     return true;
 }
 
-static const er_amount HALF = {5, 1, ER_NO_UNIT};
+static const er_amount HALF = {5, 1, ER_NO_UNIT}, QUARTER = {25, 2, ER_NO_UNIT}, THREE_QUARTERS = {75, 2, ER_NO_UNIT};
 
 static bool is_word(const er_unit *words, uint32_t count, uint32_t at, const char *word) { return at < count && er_is(words[at].lower, word); }
+
+/* "a half", "a quarter", "three quarters" */
+static bool is_part(const er_unit *words, uint32_t count, uint32_t at, er_amount *part)
+{
+    if (is_word(words, count, at, "a") && is_word(words, count, at + 1, "half")) return *part = HALF, true;
+    if (is_word(words, count, at, "a") && is_word(words, count, at + 1, "quarter")) return *part = QUARTER, true;
+    return *part = THREE_QUARTERS, is_word(words, count, at, "three") && is_word(words, count, at + 1, "quarters");
+}
+
+/* The part of one more that stands behind a number: "two and a half". */
+static bool add_part(const er_unit *words, uint32_t count, uint32_t *at, er_amount *number)
+{
+    er_amount part;
+    if (!is_word(words, count, *at, "and") || !is_part(words, count, *at + 1, &part)) return true;
+    *at += 3;
+    return plus(number, part);
+}
+
+/* Where what a part is of begins: "half an hour", "a quarter of an hour". */
+static uint32_t behind_part(const er_unit *words, uint32_t count, uint32_t at)
+{
+    if (is_word(words, count, at, "of") && at + 1 < count && ER_IN(&words[at + 1], ARTICLE)) at++;
+    return at + (at < count && ER_IN(&words[at], ARTICLE));
+}
 
 static bool read_number(const er_unit *words, uint32_t count, uint32_t at, er_amount *number, uint32_t *end)
 {
@@ -90,14 +114,10 @@ static bool read_number(const er_unit *words, uint32_t count, uint32_t at, er_am
         *end = at + 2;
         return times(number, (er_amount){er_is(next->lower, "thousand") ? 1000 : 1000000, 0, ER_NO_UNIT});
     }
-    if (er_is(word->lower, "half")) {
-        *end += next && ER_IN(next, ARTICLE);
-        return *number = HALF, true;
-    }
-    if (ER_IN(word, ARTICLE) && next) {
-        if (er_is(next->lower, "half")) return *end = at + 2, *number = HALF, true;
-        if (ER_IN(next, MEASURE)) return *number = (er_amount){1, 0, ER_NO_UNIT}, true;
-    }
+    const bool half = er_is(word->lower, "half"), quarter = er_is(word->lower, "quarter");
+    if (half || quarter) return *end = behind_part(words, count, at + 1), *number = half ? HALF : QUARTER, true;
+    if (is_part(words, count, at, number)) return *end = behind_part(words, count, at + 2), true;
+    if (ER_IN(word, ARTICLE) && next && ER_IN(next, MEASURE)) return *number = (er_amount){1, 0, ER_NO_UNIT}, true;
     return er_numeral_at(words, count, at, number, end);
 }
 
@@ -147,10 +167,18 @@ static bool is_thousands(er_text word)
     return before >= 1 && before <= 3 && behind == 3;
 }
 
+static bool is_decimal(er_text word)
+{
+    for (size_t i = 0; i < word.length;)
+        if (!er_is_decimal(er_point_at(word, &i))) return false;
+    return true;
+}
+
 static bool sum_of(const er_unit *words, uint32_t count, er_amount *total)
 {
     bool seen = false;
     uint8_t dimension = ER_NO_UNIT;
+    int64_t smaller = 0; /* what the next smaller unit of time has in seconds */
     *total = (er_amount){0, 0, ER_NO_UNIT};
     for (uint32_t at = 0, end; at < count; at = end) {
         er_amount number, factor;
@@ -161,6 +189,7 @@ static bool sum_of(const er_unit *words, uint32_t count, er_amount *total)
             continue;
         }
         number.dimension = ER_NO_UNIT;
+        if (!add_part(words, count, &end, &number)) return false;
         end += is_word(words, count, end, "-");
         if (end + 1 < count && (is_word(words, count, end, "°") || is_word(words, count, end, "degrees") || is_word(words, count, end, "degree"))) {
             const er_dimension warmth = er_unit_of(words[end + 1].lower, NULL);
@@ -169,17 +198,22 @@ static bool sum_of(const er_unit *words, uint32_t count, er_amount *total)
         er_text unit = end < count ? words[end].lower : (er_text){"", 0};
         uint32_t behind = end + 1;
         if (is_word(words, count, end, "per") && is_word(words, count, end + 1, "cent")) unit = (er_text)ER_TEXT("percent"), behind++;
-        const er_dimension counted = unit.length ? er_unit_of(unit, &factor) : ER_NO_UNIT;
+        er_dimension counted = unit.length ? er_unit_of(unit, &factor) : ER_NO_UNIT;
+        if (seen && dimension == ER_SECONDS && er_is(unit, "m")) { /* "1h 30m" */
+            counted = er_unit_of((er_text)ER_TEXT("min"), &factor);
+        } else if (seen && !counted && end == count && end == at + 1 && smaller && is_decimal(words[at].lower)) { /* "1h30" */
+            counted = ER_SECONDS;
+            factor = (er_amount){smaller, 0, ER_SECONDS};
+            behind = end;
+        }
         /* Nobody counts a thousandth of a euro. */
         if (is_money(counted ? counted : dimension) && is_thousands(words[at].lower) && !times(&number, (er_amount){1000, 0, ER_NO_UNIT})) return false;
         if (counted) {
             end = behind;
-            if (is_word(words, count, end, "and") && is_word(words, count, end + 1, "a") && is_word(words, count, end + 2, "half")) {
-                if (!plus(&number, HALF)) return false;
-                end += 3;
-            }
+            if (!add_part(words, count, &end, &number)) return false;
             if ((seen && factor.dimension != dimension) || !times(&number, factor)) return false;
             dimension = factor.dimension;
+            smaller = dimension == ER_SECONDS && !factor.scale && (factor.mantissa == 60 || factor.mantissa == 3600) ? factor.mantissa / 60 : 0;
         } else if (seen) {
             return false;
         }

@@ -263,6 +263,7 @@ typedef struct {
 bool er_suitor_of(er_arena *, const er_reading *, const er_taking *, const er_earlier *, const er_now *, er_suitor *);
 /* Whether a match of some kinds, as bits, holds all of a piece, and, with `more`, is not the same units. */
 bool er_is_inside(const er_reading *, const er_piece *, uint32_t kinds, bool more);
+bool er_is_street(const er_unit *, uint32_t first, uint32_t last); /* whether one of these words says that it is a street */
 /* Whether a number or a duration cannot be that which a parameter asks for; whether a run of capitals is a street without its
    number, or has one in front where no address is asked for (numbered.c). */
 bool er_is_no_number(const er_suitor *, const er_parameter *, const er_piece *);

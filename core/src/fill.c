@@ -8,6 +8,7 @@ enum { MOST_ITEMS = 32, MOST_OTHERS = 3 };
 static const double LEAST = 0.2, LEAST_OPTIONAL = 0.4, OF_ABSENT_REQUIRED = 0.5;
 static const double LEAST_KNOWN = 0.05, LEAST_BESIDE = 0.3, OF_ABSENT_BESIDE = 0.6, LEAST_SAID = 0.2, MOST_ABSENT = 0.65;
 static const double OVER_OUTPUT = 0.8, OVER_LEFTOVER = 0.5, OF_TAKEN = 0.5;
+static const double OVER_ORDER = 1.0; /* so much more must the words say for two numbers the other way round */
 
 /* What a parameter may take, with the share of each value, the likeliest first. */
 typedef struct {
@@ -235,10 +236,65 @@ static bool give(er_filling *f, uint32_t number, line *lines, er_found *found)
     return true;
 }
 
+/* ---- Two numbers together ---- */
+
+/* Whether two numbers stand in a row with one word between them that joins two measures. */
+static bool is_pair(const er_reading *of, const er_piece *a, const er_piece *b)
+{
+    return a->last + 1u == b->first && er_listed_in(of->units[a->last].lower, "over by x × / on to and zu auf mal sur par sobre por");
+}
+
+/* What a parameter would take of the same units. */
+static const er_fit *same_units(const line *in, const er_piece *piece)
+{
+    const er_fit *best = NULL;
+    for (uint32_t k = 0; k < in->count + in->gone_count; k++) {
+        const er_fit *fit = k < in->count ? in->fits[k] : in->gone[k - in->count];
+        if (fit->piece.first == piece->first && fit->piece.last == piece->last && fit->piece.kind == piece->kind && (!best || fit->score > best->score)) best = fit;
+    }
+    return best;
+}
+
+static void take(er_found *found, const er_json *value)
+{
+    for (uint32_t k = 0; k < found->other_count; k++)
+        if (er_json_same(found->others[k], value)) found->others[k] = found->value;
+    found->value = value;
+}
+
+/* Two bare numbers with a word such as "over" between them are of two parameters in the order in which the tool has these, unless
+   the words around them speak for the other one. Both are as sure as the surer one. */
+static void put_in_order(const er_filling *f, const line *lines, const er_fit **picked, er_found *found)
+{
+    const er_taking *tool = f->suitor->tool;
+    const er_reading *of = f->suitor->reading;
+    for (uint32_t p = 0; p < tool->wanted; p++)
+        for (uint32_t q = p + 1; q < tool->wanted; q++) {
+            if (!picked[p] || !picked[q]) continue;
+            if (is_pair(of, &picked[q]->piece, &picked[p]->piece)) {
+                const er_fit *x = same_units(&lines[p], &picked[q]->piece), *y = same_units(&lines[q], &picked[p]->piece);
+                if (!x || !y || picked[p]->score + picked[q]->score - x->score - y->score >= OVER_ORDER) continue;
+                const er_span span = found[p].span;
+                picked[p] = x;
+                picked[q] = y;
+                take(&found[p], x->value);
+                take(&found[q], y->value);
+                found[p].span = found[q].span;
+                found[q].span = span;
+            } else if (!is_pair(of, &picked[p]->piece, &picked[q]->piece)) {
+                continue;
+            }
+            found[p].score = found[q].score = found[p].score > found[q].score ? found[p].score : found[q].score;
+        }
+}
+
 /* Gives each parameter the piece that suits it best, the surest first. What is left is shared anew. */
 static bool assign(er_filling *f, line *lines, er_found *found)
 {
     const uint32_t n = f->suitor->tool->wanted;
+    const er_fit **picked = ER_TAKE(f->suitor->arena, const er_fit *, n + 1); /* bare numbers */
+    if (!picked) return false;
+    memset(picked, 0, (n + 1) * sizeof *picked);
     for (uint32_t p = 0; p < n; p++)
         if (lines[p].waits && !share_out(f, p, &lines[p])) return false;
     for (;;) {
@@ -247,9 +303,14 @@ static bool assign(er_filling *f, line *lines, er_found *found)
             if (lines[p].waits && lines[p].at < lines[p].pair_count &&
                 (best == UINT32_MAX || lines[p].pairs[lines[p].at].share > lines[best].pairs[lines[best].at].share))
                 best = p;
-        if (best == UINT32_MAX) return true;
+        if (best == UINT32_MAX) break;
+        const er_fit *fit = lines[best].pairs[lines[best].at].fit;
+        const er_parameter *one = &f->suitor->tool->parameters[best];
         if (!give(f, best, lines, &found[best])) return false;
+        if (found[best].source == ER_FROM_WORDS && found[best].value && one->kind == ER_KIND_NUMBER && !one->many && fit->piece.kind == ER_PIECE_NUMBER) picked[best] = fit;
     }
+    put_in_order(f, lines, picked, found);
+    return true;
 }
 
 static bool wait_for(const er_filling *f, uint32_t number, uint32_t asked, line *to)

@@ -210,6 +210,13 @@ static bool in_whole(const er_reader *r, er_match one)
     return false;
 }
 
+/* How many words a part of one more has, behind a number: "and a half". */
+static uint32_t part_behind(const er_reader *r, uint32_t at)
+{
+    if (at + 2 >= r->count || !er_is(r->units[at].lower, "and") || !er_is(r->units[at + 1].lower, "a")) return 0;
+    return er_is(r->units[at + 2].lower, "half") || er_is(r->units[at + 2].lower, "quarter") ? 3 : 0;
+}
+
 static bool add_numbers(er_reader *r)
 {
     const er_unit *units = r->units;
@@ -217,15 +224,17 @@ static bool add_numbers(er_reader *r)
         for (end = at + 1; end < r->count && !units[end].lower.length;) end++;
         if (begins_decimal(units[at].lower)) {
             end += end < r->count && ER_IN(&units[end], SCALE);
+            end += part_behind(r, end);
             if (is_number(units[at].lower) && !er_add_match(r, ER_PIECE_NUMBER, at, end)) return false;
             continue;
         }
         er_amount unused;
         uint32_t behind;
         /* "the one of Tuesday" counts nothing. */
-        if (er_numeral_at(units, r->count, at, &unused, &behind) && !(behind == at + 1 && er_is(units[at].lower, "one")) &&
-            !er_add_match(r, ER_PIECE_NUMBER, at, behind))
-            return false;
+        if (er_numeral_at(units, r->count, at, &unused, &behind)) {
+            behind += part_behind(r, behind);
+            if (!(behind == at + 1 && er_is(units[at].lower, "one")) && !er_add_match(r, ER_PIECE_NUMBER, at, behind)) return false;
+        }
         if (behind > end) end = behind;
     }
     keep(r, ER_PIECE_NUMBER, in_whole);

@@ -16,6 +16,7 @@ static bool is_others(const er_suitor *s, const er_parameter *one, const er_piec
     uint32_t at = piece->first;
     while (at && er_listed_in(units[at - 1].lower, "# . no nr nº number num") && !er_has(one->stems, units[at - 1].stem)) at--;
     const er_text name = at ? units[at - 1].stem : ER_TEXT("");
+    if (at && er_is_inside(s->reading, &(er_piece){.first = (uint16_t)(at - 1), .last = (uint16_t)at}, BIT(MEASURE), false)) return false; /* the cm of "140 cm 12 deg" */
     if (!name.length || er_has(one->stems, name) || er_has(one->told, name)) return false;
     for (uint32_t i = 0; i < s->tool->count; i++) {
         const er_parameter *other = &s->tool->parameters[i];
@@ -61,6 +62,13 @@ static bool takes_streets(const er_parameter *one)
     return false;
 }
 
+/* Whether a bare number is in degrees, for what counts in another unit. */
+static bool is_warmth(const er_reading *of, const er_parameter *one, const er_piece *piece)
+{
+    if (!one->has_unit || one->unit.dimension == ER_CELSIUS || one->unit.dimension == ER_FAHRENHEIT) return false;
+    return piece->last < of->unit_count && er_listed_in(of->units[piece->last].lower, "degrees degree deg °");
+}
+
 /* Whether a piece is a run of capitals with numbers, and has all of another one's units. */
 static bool is_numbered(const er_reading *of, const er_piece *whole, const er_piece *piece)
 {
@@ -77,8 +85,9 @@ static bool is_of_house(const er_suitor *s, const er_piece *piece)
     bool street = false;
     for (uint32_t i = 0; i < s->tool->count && !street; i++) street = takes_streets(&s->tool->parameters[i]);
     for (uint32_t i = 0; street && i < of->piece_count; i++) {
-        const uint32_t first = of->pieces[i].first;
-        if (first && er_listed_in(of->units[first - 1].lower, "to from at in near") && is_numbered(of, &of->pieces[i], piece)) return true;
+        const er_piece *whole = &of->pieces[i];
+        if (!is_numbered(of, whole, piece)) continue;
+        if (er_listed_in(of->units[whole->first ? whole->first - 1 : 0].lower, "to from at in near") || er_is_street(of->units, whole->first, whole->last)) return true;
     }
     return false;
 }
@@ -87,10 +96,10 @@ bool er_is_no_number(const er_suitor *s, const er_parameter *one, const er_piece
 {
     const bool bare = piece->kind == ER_PIECE_NUMBER || piece->kind == ER_PIECE_CHUNK;
     const uint32_t measures = BIT(DURATION) | BIT(MEASURE) | BIT(PERCENT) | BIT(MONEY);
-    const uint32_t whole = piece->kind == ER_PIECE_MEASURE ? BIT(DURATION) : bare && one->has_unit ? measures : 0;
+    const uint32_t whole = piece->kind == ER_PIECE_MEASURE || piece->kind == ER_PIECE_DURATION ? BIT(DURATION) : bare && one->has_unit ? measures : 0;
     if (er_is_inside(s->reading, piece, whole, true)) return true;
     if (!bare) return false;
-    if (counts_otherwise(s, one)) return true;
+    if (counts_otherwise(s, one) || is_warmth(s->reading, one, piece)) return true;
     return one->kind == ER_KIND_NUMBER && (is_others(s, one, piece) || is_of_house(s, piece));
 }
 

@@ -308,18 +308,18 @@ static bool add_matches(finder *f)
     return true;
 }
 
-/* Runs of capitals with a number in front that is no day's, no time's and no amount's: "12 Baker Street". */
+/* Streets with their numbers, of capitals and of words that say so. */
 static bool add_streets(finder *f)
 {
-    static const uint8_t counted[] = {ER_PIECE_PHONE, ER_PIECE_DATE, ER_PIECE_TIME, ER_PIECE_DURATION, ER_PIECE_PERCENT, ER_PIECE_MONEY, ER_PIECE_MEASURE, ER_PIECE_SERIAL};
     const er_reader *r = f->r;
     for (uint32_t i = 0; i < r->matches[ER_PIECE_NAME].count; i++) {
         const er_match name = r->matches[ER_PIECE_NAME].at[i];
-        bool amount = !name.first || !er_is_decimal(er_point_of(r, name.first - 1u));
-        for (uint32_t k = 0; k < sizeof counted && !amount; k++)
-            for (uint32_t m = 0; m < r->matches[counted[k]].count; m++)
-                amount = amount || (r->matches[counted[k]].at[m].first < name.first && name.first <= r->matches[counted[k]].at[m].last);
-        if (!amount && !add(f, ER_PIECE_NAME, name.first - 1u, name.last)) return false;
+        const uint32_t first = er_street_before(r, name);
+        if (first < name.first && !add(f, ER_PIECE_NAME, first, name.last)) return false;
+    }
+    for (uint32_t at = 0; at < r->count; at++) {
+        const uint32_t last = er_street_at(r, at);
+        if (last > at && !add(f, ER_PIECE_NAME, at, last)) return false;
     }
     return true;
 }

@@ -103,6 +103,9 @@ bool er_lower_text(er_arena *, er_text, er_text *lower);
 bool er_gloss(er_reader *, const er_text *own, const er_text *lower, er_text *found);
 bool er_cut_units(er_reader *);   /* units.c */
 bool er_find_matches(er_reader *); /* matches.c */
+/* Where a street begins of which these capitals are the name, and where one ends that begins at a unit (streets.c); the same unit: none. */
+uint32_t er_street_before(const er_reader *, er_match name);
+uint32_t er_street_at(const er_reader *, uint32_t at);
 void er_place_units(er_reader *, bool english);
 /* The number that English words say from a unit on, and the unit behind it; false: none. */
 bool er_numeral_at(const er_unit *, uint32_t count, uint32_t at, er_amount *, uint32_t *behind);

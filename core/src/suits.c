@@ -346,6 +346,16 @@ static bool ends_in(er_text word, const char *with)
     return word.length >= length && !memcmp(word.at + word.length - length, with, length);
 }
 
+/* Whether it is a street with its number. */
+static bool has_house(const er_reading *of, const er_piece *piece)
+{
+    if (piece->kind != ER_PIECE_NAME) return false;
+    bool digit = false;
+    for (uint32_t i = of->units[piece->first].begin; i < of->units[piece->first].end; i++) digit |= er_is_decimal(of->text.points[i]);
+    for (uint32_t i = of->units[piece->last - 1].begin; i < of->units[piece->last - 1].end; i++) digit |= er_is_decimal(of->text.points[i]);
+    return digit && er_is_street(of->units, piece->first, piece->last);
+}
+
 static double plain_signs(const er_suitor *s, const er_parameter *one, const er_piece *piece)
 {
     const er_reading *of = s->reading;
@@ -356,7 +366,7 @@ static double plain_signs(const er_suitor *s, const er_parameter *one, const er_
     if (all) sum += sign(ER_SIGN_TOOLS_WORDS);
     if (!is_whole(piece->kind)) {
         if (is_within(of, piece, WHENS)) sum += sign(ER_SIGN_WHEN_WITHIN);
-        if (is_within(of, piece, NUMBERS)) sum += sign(ER_SIGN_NUMBER_WITHIN);
+        if (is_within(of, piece, NUMBERS) && !has_house(of, piece)) sum += sign(ER_SIGN_NUMBER_WITHIN);
         if (is_within(of, piece, TOKENS)) sum += sign(ER_SIGN_TOKEN_WITHIN);
     }
     if (piece->kind != ER_PIECE_NAME && is_within(of, piece, BIT(NAME))) sum += er_name_of[one->kind] / 1000.0 + sign(ER_SIGN_NAME_WITHIN);

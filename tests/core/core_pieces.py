@@ -26,7 +26,7 @@ SOURCES = (
     "units",
     "matches",
 )
-SOURCES += ("glosses", "piece_words", "days", "amounts", "probe_pieces")
+SOURCES += ("glosses", "streets", "piece_words", "days", "amounts", "probe_pieces")
 CHUNKS = ("addressee", "command", "chunk", "head", "tail", "joined", "rest", "told", "clause", "sentence")
 KINDS = (*PATTERNS, *CHUNKS, "serial")
 DIMENSIONS = (None, "s", "mo", "m", "mi", "g", "lb", "ml", "%", "C", "F", "eur", "usd", "gbp")

@@ -13,6 +13,7 @@ from edgeret.encoders.base import EncodedQuery
 from edgeret.types import REFERENCE, Argument, Arguments, Call, Tool, references
 from edgeret_export.reference.arguments.choices import MOST_ALTERNATIVES, Chosen, same_option, takes
 from edgeret_export.reference.arguments.features import options
+from edgeret_export.reference.arguments.ordered import put_in_order
 from edgeret_export.reference.arguments.outputs import Output, outputs
 from edgeret_export.reference.arguments.pool import known_of, option_shares, pooled, told
 from edgeret_export.reference.arguments.reader import ArgumentReader
@@ -226,6 +227,8 @@ class Filling:
         is shared anew among the chunks that are left."""
         shared = {number: self._shared(self.wanted[number], fitting) for number, fitting in waiting.items()}
         gone: dict[int, list[Fit]] = {}
+        every = {number: [*fitting] for number, fitting in waiting.items()}
+        best: dict[int, Fit] = {}
         while any(shared.values()):
             number = min((n for n, pairs in shared.items() if pairs), key=lambda n: (-shared[n][0][0], n))
             one, (share, fit) = self.wanted[number], shared[number][0]
@@ -248,6 +251,7 @@ class Filling:
             if value is MISSING:
                 continue
             self.used.append(used)
+            best[number] = fit
             units = self.chunks.reading.units
             span = units[used.first].start, units[used.last - 1].end
             others = tuple(dict.fromkeys(other.value for _, other in rest if other.value != fit.value))
@@ -259,6 +263,7 @@ class Filling:
                     gone.setdefault(other, []).extend(fit for fit in waiting[other] if overlaps(fit.chunk, (used,)))
                     waiting[other] = left
                     shared[other] = self._shared(self.wanted[other], left, gone[other])
+        put_in_order(self.chunks, self.wanted, every, best, found)
 
     def _is_either(self, chunk: Chunk) -> bool:
         """Whether a value is one of two with an "or" between them, so that nobody knows which."""

@@ -10,10 +10,12 @@ from edgeret_export.reference.inputs.amounts import amount_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks
 from edgeret_export.reference.inputs.measures import MONEY
 from edgeret_export.reference.inputs.parameters import Parameter
+from edgeret_export.reference.inputs.streets import is_street
 from edgeret_export.reference.inputs.units import Match
 
 _NUMBERING = frozenset((*"#.", "no", "nr", "nº", "number", "num"))
 """What may stand between a thing's name and its number."""
+_DEGREES = frozenset(("degrees", "degree", "deg", "°"))
 _NUMBERED = frozenset(("number", "id"))
 _SAME = ({"C", "F"}, {"m", "mi"}, {"g", "lb"}, MONEY)
 """Units of one quantity, of which none is made from another."""
@@ -31,12 +33,12 @@ def is_no_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter
     """Whether a chunk cannot be the number that a parameter asks for, one of all that are `wanted`: 150 of "150 pounds"
     for what counts in another unit, and what is another's."""
     whole: tuple[str, ...] = _MEASURES if chunk.kind in _BARE and parameter.unit is not None else ()
-    whole = ("duration",) if chunk.kind == "measure" else whole
+    whole = ("duration",) if chunk.kind in ("measure", "duration") else whole
     if any(match.cuts(chunk) for kind in whole for match in found.reading.matches.get(kind, ())):
         return True
     if chunk.kind not in _BARE:
         return False
-    if _counts_otherwise(found, parameter):
+    if _counts_otherwise(found, parameter) or _is_warmth(found, parameter, chunk):
         return True
     if parameter.kind != "number":
         return False
@@ -50,6 +52,8 @@ def _is_others(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter],
     while at >= 0 and units[at].lower in _NUMBERING and found.stems[at] not in parameter.stems:
         at -= 1
     name = found.stems[at] if at >= 0 else ""
+    if any(one.first <= at < one.last for one in found.reading.matches.get("measure", ())):
+        return False  # the cm of "140 cm 12 deg"
     if not name or name in parameter.stems or name in parameter.told:
         return False
     return any(
@@ -72,6 +76,14 @@ def _counts_otherwise(found: Chunks, parameter: Parameter) -> bool:
             if told is not None and told[1] != unit[0] and told[1] in same:
                 return True
     return False
+
+
+def _is_warmth(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
+    """Whether a bare number is in degrees, for what counts in another unit."""
+    if parameter.unit is None or parameter.unit[0] in ("C", "F"):
+        return False
+    units = found.reading.units
+    return chunk.last < len(units) and units[chunk.last].lower in _DEGREES
 
 
 def lacks_number(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
@@ -102,5 +114,7 @@ def _is_of_house(found: Chunks, wanted: Sequence[Parameter], chunk: Chunk) -> bo
         return False
     units = found.reading.units
     return any(
-        one.holds(chunk) and one.first > 0 and units[one.first - 1].lower in _BEFORE_STREETS for one in _numbered(found)
+        one.holds(chunk)
+        and (units[max(one.first, 1) - 1].lower in _BEFORE_STREETS or is_street(units[one.first : one.last]))
+        for one in _numbered(found)
     )

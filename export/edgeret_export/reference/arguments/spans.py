@@ -25,6 +25,7 @@ from edgeret_export.reference.arguments.said_before import values_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, leads_of, signed
 from edgeret_export.reference.inputs.day_apart import around
 from edgeret_export.reference.inputs.parameters import Parameter, Same, parameters, shape_of
+from edgeret_export.reference.inputs.streets import has_house
 from edgeret_export.reference.inputs.value_forms import EXTREMES, MISSING, form
 
 _WORDS = frozenset(("chunk", "head", "tail", "joined", "name", "quoted", "rest", "clause"))
@@ -331,8 +332,9 @@ class Suitor:
         yield f"{'long' if kind == 'text' else 'any'} {min(length, 8)}", 1.0
         if {stem for stem in inside if stem} <= self._tool.text:
             yield "the tool's words", 1.0
+        is_house = chunk.kind == "name" and has_house(self._found.reading.units[chunk.first : chunk.last])
         for name, kinds in _HELD if chunk.kind not in _WHOLE else ():
-            if self._is_within(chunk, kinds):
+            if self._is_within(chunk, kinds) and not (is_house and name == "number"):
                 yield f"{name} within", 1.0
         if chunk.kind != "name" and self._is_within(chunk, ("name",)):
             yield f"name within {kind}", 1.0

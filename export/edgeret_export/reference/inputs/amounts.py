@@ -16,7 +16,7 @@ def amount_of(said: str) -> tuple[Decimal, str | None] | None:
     words = re.findall(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]", text)
     if text.startswith("minus ") and (below := amount_of(text.removeprefix("minus "))) is not None:
         return -below[0], below[1]
-    total, dimension, at, seen = Decimal(0), None, 0, False
+    total, dimension, at, seen, counted = Decimal(0), None, 0, False, None
     while at < len(words):
         number, end = _read_number(words, at)
         if number is None:
@@ -28,20 +28,25 @@ def amount_of(said: str) -> tuple[Decimal, str | None] | None:
             continue
         if end < len(words) and words[end] == "-":
             end += 1
+        number, end = _and_a_part(words, end, number)
         if words[end : end + 1] in (["°"], ["degrees"], ["degree"]) and _is_warmth(words, end + 1):
             end += 1
         if words[end : end + 1] == ["per"] and words[end + 1 : end + 2] == ["cent"]:
             words[end : end + 2] = ["percent"]
         unit = UNITS.get(words[end]) if end < len(words) else None
+        if seen and dimension == "s" and words[end : end + 1] == ["m"]:
+            unit = UNITS["min"]  # "1h 30m"
+        elif seen and unit is None and end == len(words) == at + 1 and words[at].isdecimal() and counted is not None:
+            unit = counted  # "1h30"
         if (dimension if unit is None else unit[0]) in MONEY and re.fullmatch(r"\d{1,3}\.\d{3}", words[at]):
             number *= 1000  # nobody counts a thousandth of a euro
         if unit is not None:
             end += 1
-            if words[end : end + 3] == ["and", "a", "half"]:
-                number, end = number + Decimal("0.5"), end + 3
+            number, end = _and_a_part(words, end, number)
             if seen and unit[0] != dimension:
                 return None
             dimension, number = unit[0], number * Decimal(str(unit[1]))
+            counted = ("s", unit[1] / 60) if unit[0] == "s" and unit[1] in (60, 3600) else None
         elif seen:
             return None
         total, at, seen = total + number, end, True
@@ -52,6 +57,14 @@ def _is_warmth(words: list[str], at: int) -> bool:
     return at < len(words) and words[at] in UNITS and UNITS[words[at]][0] in "CF"
 
 
+def _and_a_part(words: list[str], at: int, number: Decimal) -> tuple[Decimal, int]:
+    """A number with the part of one more that stands behind it: "two and a half"."""
+    part = _PARTS.get(" ".join(words[at + 1 : at + 3])) if words[at : at + 1] == ["and"] else None
+    return (number, at) if part is None else (number + part, at + 3)
+
+
+_PARTS = {"a half": Decimal("0.5"), "a quarter": Decimal("0.25"), "three quarters": Decimal("0.75")}
+_SHORT_PARTS = {"half": Decimal("0.5"), "quarter": Decimal("0.25")}
 _IDLE = frozenset(("and", "of", "the", "°", "about", "around", "exactly", "degrees", "degree", ",", "."))
 
 
@@ -60,14 +73,19 @@ def _read_number(words: list[str], at: int) -> tuple[Decimal | None, int]:
     if word[0].isdecimal():
         number, scale = digits(word), SCALES.get((*words[at + 1 : at + 2], "")[0])
         return (number, at + 1) if number is None or scale is None else (number * scale, at + 2)
-    if word == "half":
-        return Decimal("0.5"), at + 1 + (words[at + 1 : at + 2] in (["a"], ["an"]))
-    if word in ("a", "an") and at + 1 < len(words):
-        if words[at + 1] == "half":
-            return Decimal("0.5"), at + 2
-        if words[at + 1] in UNITS:
-            return Decimal(1), at + 1
+    if word in _SHORT_PARTS:
+        return _SHORT_PARTS[word], _behind_part(words, at + 1)
+    if (part := _PARTS.get(" ".join(words[at : at + 2]))) is not None:
+        return part, _behind_part(words, at + 2)
+    if word in ("a", "an") and words[at + 1 : at + 2] and words[at + 1] in UNITS:
+        return Decimal(1), at + 1
     return numeral(words, at)
+
+
+def _behind_part(words: list[str], at: int) -> int:
+    """Where what a part is of begins: "half an hour", "a quarter of an hour"."""
+    at += words[at : at + 2] in (["of", "a"], ["of", "an"])
+    return at + (words[at : at + 1] in (["a"], ["an"]))
 
 
 def digits(text: str) -> Decimal | None:

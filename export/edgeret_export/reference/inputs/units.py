@@ -12,7 +12,8 @@ from edgeret.inputs.words import COMMON
 from edgeret_export.reference.inputs.glosses import GLOSSED, gloss
 from edgeret_export.reference.inputs.language import language_of
 from edgeret_export.reference.inputs.measures import UNITS
-from edgeret_export.reference.inputs.values import ENDINGS, MONTH, MOST_CHARS, listed
+from edgeret_export.reference.inputs.values import ENDINGS, MOST_CHARS, listed
+from edgeret_export.reference.inputs.when_patterns import MORE, QUARTERS, SHORT_LENGTHS, days_and_times, number_pattern
 
 PATTERNS = (
     *("email", "url", "path", "phone", "date", "time", "moment", "duration", "percent", "money"),
@@ -24,7 +25,12 @@ MOST_UNITS = 1200
 """Of a request; behind them it tells a story."""
 _GLUED = "|".join(sorted((word for word in UNITS if word.isalpha()), key=len, reverse=True))
 """What may stand right behind a number: "40g" is a number and its unit, and no code."""
-_CUT = rf"\d+(?:[.,]\d+)*(?=(?i:{_GLUED})?(?!\w))|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]"
+_MINUTES = r"\d{1,2}(?:m(?:ins?)?)?(?!\w)"
+_SPLIT = rf"\d+(?=h{_MINUTES})|(?<=\d)h(?={_MINUTES})"  # "1h30"
+_CUT = (
+    rf"{_SPLIT}|\d+(?:[.,]\d+)*(?=(?i:{_GLUED})?(?!\w))"
+    rf"|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]"
+)
 _UNIT = re.compile(_CUT)
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff〇"
 _UNITS_OF = {
@@ -185,9 +191,9 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Kinds that are told by characters. A group `v` is the value, where that is not all of it."""
     date, time, unit, count, money = (listed(kind) for kind in ("date", "time", "unit", "count", "money"))
     count = rf"{count}|{'|'.join(NUMERALS)}"
-    days, clock = _days_and_times(date, time, unit, count)
+    days, clock = days_and_times(date, time, unit, count)
     amount = r"\d{1,18}(?:[.,]\d{1,18}){0,6}"
-    number = _number()
+    number, more, quarters = number_pattern(), MORE, QUARTERS
     single = r"(?<!\w)['‘](?P<v>[^'’\n]{2,200}(?:['’](?:s|t|m|re|ve|ll|d)\b[^'’\n]{0,200}){0,3})['’](?!\w)"
     patterns = (
         ("email", r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"),
@@ -202,8 +208,9 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         ),
         ("date", rf"(?<!\w)(?:{'|'.join(days)})(?!\w)"),
         ("time", rf"(?<![\w.])(?:{'|'.join(clock)})(?!\w)"),
-        ("duration", rf"(?<!\w)(?:half an?|a quarter of an|{number})[ -]?(?:{unit})(?: and a half)?\b"),
+        ("duration", rf"(?<!\w)(?:half an?|{quarters}|{number}{more})[ -]?(?:{unit}){more}\b"),
         ("duration", rf"(?<!\w){number} (?:{unit})(?: and)? {number} (?:{unit})\b"),
+        *(("duration", pattern) for pattern in SHORT_LENGTHS),
         ("percent", r"(?<!\d)\d{1,18}(?:[.,]\d{1,18})? ?(?:%|percent\b|per cent\b|prozent\b)"),
         ("money", rf"[$€£¥] ?{amount}|(?<!\d){amount} ?(?:€|£|元|块|(?:{money})\b)"),
         ("quoted", r"\"(?P<v>[^\"]{1,600})\"|“(?P<w>[^”]{1,600})”"),
@@ -226,50 +233,6 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return (*found, *((kind, re.compile(pattern)) for kind, pattern in exact))
 
 
-def _number() -> str:
-    """A number in digits or in a word."""
-    return rf"(?:\d+(?:[.,]\d+)?|{listed('count')}|{'|'.join(NUMERALS)})"
-
-
-def _days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Expressions for days and for times of a day, out of the words for them."""
-    month = rf"(?:{MONTH})(?:[a-zä]+|\.(?= ))?"
-    part = r"(?: (?:morning|noon|afternoon|evening|night))?"
-    hour = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})"
-    few = r"(?:\d+|an?|one|two|three|four|five|six|ten|fifteen|twenty|thirty|forty)"
-    which = r"next|last|this|coming|first|second|third|nächsten?|letzten?|diesen?"
-    period = r"week|month|year|quarter|term|spring|summer|autumn|winter|woche|monat|jahr"
-    days = (
-        r"\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}(?:/\d{2,4})?|\d{1,2}\.\d{1,2}\.(?:\d{2,4})?",
-        rf"{month} \d{{1,2}}(?:st|nd|rd|th)?(?!\w|:)(?:,? \d{{4}})?",
-        rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? {month}(?!\w)(?: \d{{4}})?",
-        rf"(?:(?:{which}) ){{1,2}}(?:{date}|{period})(?!\w){part}(?:(?: of)? {month}(?!\w))?",
-        rf"(?:the )?day after tomorrow|\d{{1,2}}(?:st|nd|rd|th)|(?:{date}){part}",
-        # "sat", "sun" and the French "mon" say something else, too; a value that is read again begins with them
-        r"(?:(?:next|last|this|coming) )?(?:tues?|weds?|thu|thurs?|fri)(?![-'’])(?:\.(?= ))?" + part,
-        r"(?:(?<![\w\W])|(?<=\bon )|(?<=\bby )|(?<=\bfor )|(?:next|last|this|coming) )(?:mon|sat|sun)(?![-'’])" + part,
-        r"(?:mon|sat|sun) (?:morning|afternoon|evening|night)|(?:tmrw|tmr)" + part,
-        rf"in (?:\d+|{count}) (?:days?|weeks?|months?|tagen?|wochen?)",
-        rf"{few} (?:days?|weeks?) from (?:today|now|tomorrow)",
-        "今天|明天|后天|昨天|星期[一二三四五六日天]|周[一二三四五六日末]",
-    )
-    of_day = r"in the (?:morning|afternoon|evening)|at night|tonight|this (?:morning|afternoon|evening)"
-    # "2 to 5" and "ten to twelve" are from one hour to another.
-    minutes = (
-        r"(?:(?:half|quarter|five|ten|twenty|\d{1,2}) past|(?:(?:five|ten|twenty|\d{1,2}) minutes|quarter) (?:past|to))"
-    )
-    length = rf"(?:{few} (?:minutes?|mins?|hours?|hrs?)(?: and a half)?|half an hour)"
-    clock = (
-        rf"(?:{minutes} )?{hour}(?:[:.]\d\d)?(?: o['’]clock)? (?:{of_day})",
-        rf"in {length}(?! long)|{length} from now",
-        r"\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[ap]\.?m\b\.?| ?(?:uhr|h)\b)?",
-        rf"{hour} ?(?:[ap]m\b|[ap]\.m\.|o['’]clock\b)|\d{{1,2}} ?(?:uhr|h)\b",
-        rf"{minutes} {hour}(?: ?(?:[ap]m\b|[ap]\.m\.))?(?!:)|{time}",
-        rf"(?:(?<=\bat )|(?<=\bum )){hour}(?! ?(?:{unit}|per|%|degrees)|[:.]\d)",
-    )
-    return days, clock
-
-
 def _numbers(units: Sequence[Unit]) -> Iterator[Match]:
     """Numbers in digits, and in English words."""
     words = [unit.lower for unit in units]
@@ -280,15 +243,22 @@ def _numbers(units: Sequence[Unit]) -> Iterator[Match]:
             end += 1
         if words[at][:1].isdecimal():
             end += end < len(words) and words[end] in SCALES
+            end += _has_part(words, end)
             if _DIGITS.fullmatch(words[at]):
                 yield Match("number", at, end)
         else:
             value, behind = numeral(words, at)
+            behind += _has_part(words, behind) if value is not None else 0
             # "the one of Tuesday" counts nothing.
             if value is not None and words[at:behind] != ["one"]:
                 yield Match("number", at, behind)
             end = max(end, behind)
         at = end
+
+
+def _has_part(words: Sequence[str], at: int) -> int:
+    """How many words a part of one more has, behind a number: "and a half"."""
+    return 3 * (words[at : at + 3] in (["and", "a", "half"], ["and", "a", "quarter"]))
 
 
 def _is_measure(units: Sequence[Unit], one: Match) -> bool:
