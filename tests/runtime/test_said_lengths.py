@@ -1,5 +1,5 @@
-"""Lengths of time, degrees, two numbers that stand together and streets in small letters, as strangers said them: as the
-library reads them and as Python does."""
+"""Lengths of time, degrees, two numbers that stand together and streets in small letters, as strangers said them: the
+library reads them as Python does."""
 
 from __future__ import annotations
 
