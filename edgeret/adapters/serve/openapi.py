@@ -9,26 +9,16 @@ from importlib.resources import files
 from typing import Any
 
 from edgeret import __version__
-from edgeret.adapters.serve.kinds import Field, Number, Object, Text
+from edgeret.adapters.serve.kinds import fields, number, text
 from edgeret.adapters.serve.table import ACTIONS, REMOVE, Action
 
-_REFUSED = Object(
-    (
-        Field(
-            "error",
-            Object(
-                (
-                    Field("message", Text(), "what is wrong, and how to go on", True),
-                    Field("type", Text(), "edgeret_serve", True),
-                    Field("code", Number(400, 599, whole=True), "the status", True),
-                    Field("path", Text(), "the field that is wrong, where one is"),
-                )
-            ),
-            "why not",
-            True,
-        ),
-    )
+_ERROR = fields(
+    ("message", text(), "what is wrong, and how to go on", True),
+    ("type", text(), "edgeret_serve", True),
+    ("code", number(400, 599, whole=True), "the status", True),
+    ("path", text(), "the field that is wrong, where one is"),
 )
+_REFUSED = fields(("error", _ERROR, "why not", True))
 _NAME_PARAMETER = {
     "name": "name",
     "in": "path",
@@ -54,7 +44,7 @@ def document() -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": {"Refusal": _REFUSED.schema()},
+            "schemas": {"Refusal": _REFUSED},
             "securitySchemes": {"token": {"type": "apiKey", "in": "header", "name": "x-edgeret-token"}},
         },
         "security": [{}, {"token": []}],
@@ -68,14 +58,14 @@ def _operation(action: Action) -> dict[str, Any]:
         "operationId": name,
         "summary": action.told,
         "responses": {
-            "200": {"description": "Done", "content": {"application/json": {"schema": action.gives.schema()}}},
+            "200": {"description": "Done", "content": {"application/json": {"schema": action.gives}}},
             "default": {"description": "Refused", "content": {"application/json": {"schema": refusal}}},
         },
     }
     if action is REMOVE:
         told["parameters"] = [_NAME_PARAMETER]
     if action.method == "POST":
-        content: dict[str, Any] = {"schema": action.takes.schema()}
+        content: dict[str, Any] = {"schema": action.takes}
         if action.example is not None:
             content["example"] = action.example
         told["requestBody"] = {"required": True, "content": {"application/json": content}}
@@ -114,10 +104,11 @@ def page() -> str:
 
 
 def _section(action: Action) -> str:
+    needed = action.takes.get("required", ())
     rows = "".join(
-        f'<tr><td><code>{html.escape(field.name)}</code><td class="text">{_kind(field.kind.schema())}'
-        f'<td class="text">{html.escape(field.told)}{" (needed)" if field.needed else ""}'
-        for field in action.takes.fields
+        f'<tr><td><code>{html.escape(name)}</code><td class="text">{_kind(kind)}'
+        f'<td class="text">{html.escape(kind["description"])}{" (needed)" if name in needed else ""}'
+        for name, kind in action.takes["properties"].items()
     )
     table = f'<div class="scroll"><table class="words">{rows}</table></div>' if rows else ""
     return (
