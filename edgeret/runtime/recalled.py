@@ -2,51 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.core.filled import arguments as arguments_of
-from edgeret.core.model import Task
 from edgeret.core.step import Step
-from edgeret.runtime.earlier import Earlier
+from edgeret.runtime.asked import Asked
 from edgeret.runtime.history import History
 from edgeret.runtime.learned import Known
-from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
-from edgeret.runtime.ranking import ranked
 from edgeret.types import Alternative, Arguments, Candidate, Decision, Explanation
 
 if TYPE_CHECKING:
     from edgeret.runtime.replayed import Replayed
-
-
-class Begun(Protocol):
-    """A request that was begun."""
-
-    @property
-    def task(self) -> Task:
-        """The library's, of its query."""
-
-
-class Asked(NamedTuple):
-    """A request: its words, the tools that can be chosen, None for all, and what came before it in a conversation."""
-
-    loaded: Loaded
-    query: str
-    tools: Collection[str] | None
-    earlier: Earlier | None
-
-    def ranked(self, values: NDArray[np.float32], k: int | None, history: History) -> tuple[Candidate, ...]:
-        """The `k` most probable candidates (None: all) by these probabilities, without those that may not be chosen
-        behind a history."""
-        names, mask = self.loaded.candidates, None
-        if self.tools is not None:
-            mask = np.zeros(len(names), bool)
-            mask[self.loaded.numbers_of(self.tools)] = mask[-1] = True
-        return ranked(names, None, mask, values, k, history.blocked)
 
 
 class Recalled:
@@ -60,15 +31,15 @@ class Recalled:
     def __init__(
         self,
         asked: Asked,
-        request: Callable[[], Begun | None],
+        request: Callable[[], Any],
         step: Step,
         history: History,
         options: DecideOptions,
         alone: bool,
         known: Known,
     ) -> None:
-        """`alone` says whether the small encoder decided in place of the full one; `request` is what encodes no second
-        time as long as somebody keeps it; `known` is what was learned then."""
+        """`alone` says whether the small encoder decided in place of the full one; `request` gives the `Request`, which
+        encodes no second time as long as somebody keeps it; `known` is what was learned then."""
         self._known = known
         self._asked, self._request, self._step, self._options, self._alone = asked, request, step, options, alone
         self._calls, self._failures, self.now = tuple(history.calls), tuple(history.failures), history.now
@@ -119,5 +90,4 @@ class Recalled:
         """The same step, for more questions."""
         from edgeret.runtime.replayed import Replayed
 
-        asked = *self._asked, self.history(), self._options, self._alone, self.candidates, self._known
-        return Replayed(*asked)
+        return Replayed(self._asked, self.history(), self._options, self._alone, self.candidates, self._known)

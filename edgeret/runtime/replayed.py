@@ -1,26 +1,30 @@
-"""A decision of the library's, made once more to tell why. Knows nothing of how anything is scored, and of words."""
+"""A decision of the library's, made once more to tell why; and what would have turned it, tried out on copies, since no
+rule of thumb knows what a dozen plans or three hundred tools make of it. Knows nothing of how anything is scored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from edgeret.core.explained import Explained
 from edgeret.core.learner import Learner
 from edgeret.core.model import Model, Task
 from edgeret.core.step import Step
-from edgeret.runtime.handed import needed, replay
+from edgeret.errors import InputError
+from edgeret.inputs.hygiene import without_hidden
+from edgeret.runtime.asked import Asked, needed, replay
 from edgeret.runtime.history import History
 from edgeret.runtime.learned import Known
-from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
-from edgeret.runtime.remedies import Trial
 from edgeret.types import END, Candidate, Remedy, Tool
 
-if TYPE_CHECKING:
-    from edgeret.runtime.earlier import Earlier
+MOST_TOOLS = 1000
+"""Beyond so many tools a description is not tried out: all words would be arranged anew, in half a second."""
+MOST_QUOTED = 300
+"""Characters of the request that a description would quote."""
 
 
 class Replayed:
@@ -29,23 +33,17 @@ class Replayed:
 
     def __init__(
         self,
-        loaded: Loaded,
-        query: str,
-        tools: Collection[str] | None,
-        earlier: Earlier | None,
+        asked: Asked,
         history: History,
         options: DecideOptions,
         alone: bool,
         candidates: Callable[[int | None], tuple[Candidate, ...]],
         known: Known,
     ) -> None:
-        """`tools` are those that could be chosen, `earlier` is what came before, `alone` says whether the small encoder
-        decided in place of the full one, `candidates` gives so many of those that there were, and `known` is what was
-        learned then."""
-        self._loaded, self.query, self._earlier, self._history = loaded, query, earlier, history
-        self._numbers = None if tools is None else loaded.numbers_of(tools)
+        """`alone` says whether the small encoder decided in place of the full one, `candidates` gives so many of those
+        that there were, and `known` is what was learned then."""
+        self._asked, self._loaded, self.query, self._history = asked, asked.loaded, asked.query, history
         self.options, self._alone, self.candidates = options, alone, candidates
-        self._model: Model = loaded.core
         self._learner = known.learner
 
     @property
@@ -77,20 +75,48 @@ class Replayed:
         return self._decided[1].floor
 
     def remedies(self, tool: str) -> tuple[Remedy, ...]:
-        """What would turn it to this tool."""
+        """What would turn it to this tool, as the next call: a plan learned, or a sentence in its description."""
         # What is learned rests on the bundle's own encoder.
-        trial = Trial(self._model, self.query, tuple(self._history.calls), self._begin, self._step, self._learner)
-        return trial.remedies(tool, None if tool == END else self.tools[tool])
+        found = [self._learnt(tool)]
+        if tool != END and self._loaded.core.tools <= MOST_TOOLS:
+            found.append(self._described(self.tools[tool]))
+        return tuple(remedy for remedy in found if remedy is not None)
+
+    def _learnt(self, tool: str) -> Remedy | None:
+        """After one plan: the calls that were made, and the tool; or no more calls. None where that cannot be learned:
+        calls of foreign tools, a later turn of a conversation, or a plan too long."""
+        model, learner = self._loaded.core, self._learner.copy()
+        task = self._asked.begin(model, learner)
+        try:
+            for name in (*(call.tool for call in self._history.calls), *([] if tool == END else [tool])):
+                task.call(name)
+            learner.learn(task, "corrected", False)
+        except InputError:
+            return None
+        return self._outcome("learn", model, learner, tool)
+
+    def _described(self, old: Tool) -> Remedy | None:
+        """After a sentence that quotes the request, behind the tool's description. None where that takes no more."""
+        request = without_hidden(self.query)[:MOST_QUOTED]
+        try:
+            other = replace(old, description=f'{old.description} For example: "{request}".')
+            told = self._loaded.core.with_tools((), (), [json.dumps(other.to_dict(), ensure_ascii=False)])
+        except InputError:
+            return None
+        return self._outcome("describe", told, self._learner, old.name)
+
+    def _outcome(self, kind: Literal["learn", "describe"], model: Model, learner: Learner, tool: str) -> Remedy:
+        step, names = self._step(self._asked.begin(model, learner)), (*model.names(), END)
+        best: str | None = names[step.best]
+        if step.abstained:
+            best = None if self._history.calls else END
+        return Remedy(kind, tool, step.values.item(names.index(tool)), best == tool)
 
     @cached_property
     def _decided(self) -> tuple[Task, Step]:
         # Where the small encoder decided alone it went by nothing that was learned.
-        task = self._begin(self._model, None if self._alone else self._learner)
+        task = self._asked.begin(self._loaded.core, None if self._alone else self._learner)
         return task, self._step(task, not self._alone)
-
-    def _begin(self, model: Model, learner: Learner | None) -> Task:
-        earlier = None if self._earlier is None else self._earlier.named
-        return model.begin(self.query, self._numbers, None if learner is None else learner.handle, earlier)
 
     def _step(self, task: Task, own: bool = True) -> Step:
         replay(task, self._history)

@@ -15,15 +15,15 @@ from edgeret.core import library
 from edgeret.core.filled import arguments
 from edgeret.core.model import Task
 from edgeret.core.step import Step, Times
+from edgeret.runtime.asked import Asked, needed, replay
 from edgeret.runtime.earlier import Earlier
-from edgeret.runtime.handed import needed, replay
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import MAX_ASKED, DecideOptions
 from edgeret.runtime.ranking import Ranking
 from edgeret.runtime.reasons import BESIDE_TURNS, BY_TOOLS, LEARNED, NONE_FITS, SURE, UNDEMONSTRATED, listed
-from edgeret.runtime.recalled import Asked, Recalled
+from edgeret.runtime.recalled import Recalled
 from edgeret.runtime.saved import check_choosable
 from edgeret.types import END, Arguments, Candidate, Decision, Hit, Tool
 
@@ -51,15 +51,11 @@ class Request:
     ) -> None:
         """`tools` are those that may be chosen, None for all; `earlier` is what came before, None for a request that
         stands alone. Raises InputError and BundleError."""
-        model, numbers = loaded.core, None
-        if tools is not None:
-            check_choosable(tools, loaded.tools)
-            numbers = loaded.numbers_of(tools)
+        check_choosable(tools, loaded.tools)
+        model, learned = loaded.core, loaded.learned
         self._asked, self._stages = Asked(loaded, query, tools, earlier), model.stages
-        self._learned = learned = loaded.learned
-        self._known = learned.known
-        named = None if earlier is None else earlier.named
-        self._task: Task = model.begin(query, numbers, learned.learner.handle, named)
+        self._learned, self._known = learned, learned.known
+        self._task: Task = self._asked.begin(model, learned.learner)
         if history.calls or history.failures:
             replay(self._task, history)
 
