@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any, Protocol, runtime_checkable
 
 from edgeret.planner.chat import Prompt
+from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.model import Planner
 from edgeret.planner.turn import BusyError
 from edgeret.records import dataclass
@@ -78,19 +79,20 @@ class Judge(Protocol):
 
 
 class LocalAnswerer:
-    """The planner in this process, under a grammar."""
+    """The planner in this process, under a grammar; where it is loaded when it is first asked, nobody waits for that
+    beyond a deadline."""
 
-    def __init__(self, planner: Planner) -> None:
+    def __init__(self, planner: Planner | LazyPlanner) -> None:
         self._planner = planner
 
     def answer(self, prompt: Prompt, shape: Shape, limits: Limits) -> Answer:
         """As `Answerer.answer`."""
         try:
-            text, finished, usage = self._planner.write(
+            text, finished, usage = self._by(limits.deadline).write(
                 prompt, grammar_of(shape), limits.max_tokens, limits.deadline, limits.temperature, limits.seed
             )
-        except BusyError:
-            return Answer(None, _NO_USAGE, "the planner answers others")
+        except BusyError as busy:
+            return Answer(None, _NO_USAGE, str(busy) or "the planner answers others")
         if not finished:
             return Answer(None, usage, f"cut off after {len(text)} characters")
         return read_answer(text, shape, usage)
@@ -98,7 +100,7 @@ class LocalAnswerer:
     def likelihoods(self, prompts: Sequence[Prompt], text: str, limits: Limits) -> tuple[Sequence[float], Usage]:
         """As `Judge.likelihoods`."""
         try:
-            return self._planner.likelihoods(prompts, text, limits.deadline)
+            return self._by(limits.deadline).likelihoods(prompts, text, limits.deadline)
         except BusyError:
             return (), _NO_USAGE
 
@@ -107,9 +109,16 @@ class LocalAnswerer:
     ) -> tuple[Sequence[Sequence[float]], Usage]:
         """As `Judge.replies`."""
         try:
-            return self._planner.replies(asked, limits.deadline, keep=keep)
+            return self._by(limits.deadline).replies(asked, limits.deadline, keep=keep)
         except BusyError:
             return (), _NO_USAGE
+
+    def _by(self, deadline: float) -> Planner:
+        """Raises BusyError where it is still being loaded then, and as `LazyPlanner.get`."""
+        found = self._planner.get_by(deadline) if isinstance(self._planner, LazyPlanner) else self._planner
+        if found is None:
+            raise BusyError("the planner is still being loaded")
+        return found
 
 
 def read_answer(text: str, shape: Shape, usage: Usage) -> Answer:

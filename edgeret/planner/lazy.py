@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 
 from edgeret.errors import EdgeretError, InputError, MissingExtraError, PlannerError
 from edgeret.planner.chat import Prompt
-from edgeret.types import Usage
 
 if TYPE_CHECKING:  # whoever has no planner, or has not asked it yet, does not wait for all that reads one
-    from edgeret.planner.answers import Answer, Limits, Shape
     from edgeret.planner.model import Planner
 
 
@@ -96,38 +94,3 @@ class LazyPlanner:
         if folder is not None:
             write_state(folder, key, state)
         return False
-
-
-_NO_USAGE = Usage(0, 0, 0, 0, 0.0)
-
-
-class LazyAnswerer:
-    """A planner in this process that answers in JSON, and is not waited for beyond a deadline while it is loaded."""
-
-    def __init__(self, planner: LazyPlanner) -> None:
-        self._planner = planner
-
-    def answer(self, prompt: Prompt, shape: Shape, limits: Limits) -> Answer:
-        """As `Answerer.answer`."""
-        from edgeret.planner.answers import Answer, LocalAnswerer
-
-        planner = self._planner.get_by(limits.deadline)
-        if planner is None:
-            return Answer(None, _NO_USAGE, "the planner is still being loaded")
-        return LocalAnswerer(planner).answer(prompt, shape, limits)
-
-    def likelihoods(self, prompts: Sequence[Prompt], text: str, limits: Limits) -> tuple[Sequence[float], Usage]:
-        """As `Judge.likelihoods`."""
-        from edgeret.planner.answers import LocalAnswerer
-
-        planner = self._planner.get_by(limits.deadline)
-        return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).likelihoods(prompts, text, limits)
-
-    def replies(
-        self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits, *, keep: bool
-    ) -> tuple[Sequence[Sequence[float]], Usage]:
-        """As `Judge.replies`."""
-        from edgeret.planner.answers import LocalAnswerer
-
-        planner = self._planner.get_by(limits.deadline)
-        return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).replies(asked, limits, keep=keep)

@@ -41,7 +41,7 @@ class AdvisedRequest(Request):
 
 def _advised(request: Request, history: History, options: DecideOptions) -> Decision:
     """The library's decision, with the planner's advice where it is unsure."""
-    loaded, coverage, step = request.loaded, options.prompt.coverage, request.step(options)
+    loaded, coverage, step = request.loaded, options.coverage, request.step(options)
     planner, reranking = loaded.planner, loaded.reranking
     if step.reason == library.ALL_FAILED or request.is_small(step):
         return request.told(step, history, options)
@@ -56,7 +56,7 @@ def _advised(request: Request, history: History, options: DecideOptions) -> Deci
         return request.told(step, history, options, f"; the planner was not asked: {no}")
     started = perf_counter()
     try:
-        shown = prompt(loaded.tools, loaded.exemplars, request.shown, history, mask, options.prompt)
+        shown = prompt(loaded.tools, loaded.exemplars, request.shown, history, mask, options)
         reranked, usage = _asked(loaded, shown, mask, options, started, alone=False)
     except (BundleError, PlannerError, MissingExtraError) as error:
         found = request.told(step, history, options, f"; the planner could not be asked: {error}")
@@ -81,7 +81,7 @@ def _advised(request: Request, history: History, options: DecideOptions) -> Deci
 
 def _by_planner(request: Request, history: History, options: DecideOptions) -> Decision:
     """The planner's word alone, among the mask (hard) or all candidates."""
-    loaded, masking, coverage = request.loaded, options.prompt.masking, options.prompt.coverage
+    loaded, masking, coverage = request.loaded, options.masking, options.coverage
     step = request.step(options, own=True)
     if step.reason == library.ALL_FAILED:
         return request.told(step, history, options)
@@ -97,7 +97,7 @@ def _by_planner(request: Request, history: History, options: DecideOptions) -> D
         found = _taken(request, plain, every[: options.k], history, options, reason, None, None)
         return _timed(replace(found, source="heads", stage=plain.stage), spent)
     started = perf_counter()
-    shown = prompt(loaded.tools, loaded.exemplars, request.shown, history, mask, options.prompt)
+    shown = prompt(loaded.tools, loaded.exemplars, request.shown, history, mask, options)
     reranked, usage = _asked(loaded, shown, asked, options, started - spent, alone=True)
     reason = f"the planner's choice among {len(asked)} candidates (masking {masking})"
     candidates = put_first(reranked, every)[: options.k]

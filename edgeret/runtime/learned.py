@@ -17,8 +17,7 @@ from edgeret.core.model import Model, Task
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.learn_report import LearnReport
-from edgeret.runtime.learned_plan import LearnedPlan, Origin
-from edgeret.types import Call
+from edgeret.runtime.learned_plan import Key, LearnedPlan, Origin
 from edgeret.usage.observer import Observers
 
 WAIT_S = 10.0
@@ -52,10 +51,6 @@ class Known:
     def let_go(self) -> None:
         """Goes by what is known now, from now on."""
         self._kept = self._live
-
-
-Key = tuple[str, tuple[str, ...]]
-"""What makes two plans one: the query, and its calls."""
 
 
 class Elsewhere(NamedTuple):
@@ -127,11 +122,7 @@ class Learned:
 
     def demonstrations(self) -> list[Demonstration]:
         """What is stored as demonstrations, but for plans whose words were not kept."""
-        return [
-            Demonstration(f"learned-{plan.id}", plan.query, tuple(Call(name) for name in plan.calls))
-            for plan in self.plans
-            if plan.query is not None
-        ]
+        return [plan.demonstration for plan in self.plans if plan.query is not None]
 
     def learn(self, task: Task, origin: Origin, keep_words: bool) -> None:
         """Learns that the calls of a task that began with `learner` solve its request. Raises OverlayError where that

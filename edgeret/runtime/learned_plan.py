@@ -4,20 +4,24 @@ learned from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Literal
 
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
+from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.hygiene import check_names
-from edgeret.inputs.query import check_query
+from edgeret.inputs.query import check_query, plain
 from edgeret.records import dataclass
+from edgeret.types import Call
 
 Origin = Literal["accepted", "corrected", "demonstration"]
 ORIGINS: tuple[Origin, ...] = ("accepted", "corrected", "demonstration")
 MAX_TIME = 1e12
 MAX_CALLS = 255
 """Of a plan that is learned."""
+Key = tuple[str, tuple[str, ...]]
+"""What makes two plans one: the query, and its calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,21 @@ class LearnedPlan:
     calls: tuple[str, ...]
     origin: Origin
     learned_at: float
+
+    @property
+    def demonstration(self) -> Demonstration:
+        """The same as a demonstration, where its words were kept."""
+        return Demonstration(f"learned-{self.id}", str(self.query), tuple(map(Call, self.calls)))
+
+
+def keyed(plans: Iterable[LearnedPlan]) -> dict[Key, LearnedPlan]:
+    """Those whose words were kept, by what makes two plans one."""
+    return {(plain(plan.query), plan.calls): plan for plan in plans if plan.query is not None}
+
+
+def callable_here(plans: Iterable[LearnedPlan], tools: Container[str]) -> list[LearnedPlan]:
+    """Those that call nothing but these tools."""
+    return [plan for plan in plans if all(name in tools for name in plan.calls)]
 
 
 def read_plan(value: Mapping[str, Any], where: str) -> LearnedPlan:

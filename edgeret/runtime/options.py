@@ -51,18 +51,18 @@ class PromptOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class DecideOptions:
+class DecideOptions(PromptOptions):
     """How a decision is made: see `Task.next`."""
 
     policy: Policy = "auto"
     k: int | None = 10
     min_probability: float | None = None
     risk: float | None = None
-    prompt: PromptOptions = field(default_factory=PromptOptions)
     budget_ms: float | None = None
 
     def __post_init__(self) -> None:
         """Raises InputError for what is out of range."""
+        PromptOptions.__post_init__(self)
         _choice("policy", self.policy, POLICIES)
         check_count("k", self.k, optional=True)
         if self.min_probability is not None and not 0 <= _number("min_probability", self.min_probability) <= 1:
@@ -73,22 +73,9 @@ class DecideOptions:
         check_budget(self.budget_ms)
 
 
-# Typed, or True would be taken for the 1 that was checked before.
-@lru_cache(maxsize=64, typed=True)
-def checked_before(
-    policy: Policy,
-    k: int | None,
-    min_probability: float | None,
-    risk: float | None,
-    masking: Masking,
-    weighted: Weighted,
-    coverage: float,
-    budget_ms: float | None,
-) -> DecideOptions:
-    """The options of a decision, which are the same at most steps, and then not checked again. Raises InputError, and
-    TypeError for what cannot be hashed."""
-    shown = PromptOptions(masking, weighted, coverage)
-    return DecideOptions(policy, k, min_probability, risk, shown, budget_ms)
+checked_before = lru_cache(maxsize=64, typed=True)(DecideOptions)  # typed, or True would be taken for a 1 before it
+"""The options of a decision, which are the same at most steps, and then not checked again. Raises TypeError for what
+cannot be hashed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.query import plain
-from edgeret.runtime.learned import Elsewhere, Key
-from edgeret.runtime.learned_plan import LearnedPlan
+from edgeret.runtime.learned import Elsewhere
+from edgeret.runtime.learned_plan import Key, LearnedPlan, callable_here, keyed
 from edgeret.runtime.loaded import Loaded, load_bundle
 from edgeret.runtime.options import Profile
-from edgeret.types import Call
 
 
 def by_profile(runtime: Any, profile: Profile) -> Any:
@@ -36,7 +33,7 @@ def by_profile(runtime: Any, profile: Profile) -> Any:
     learned = found.loaded.learned
     learned.observers = teacher.observers
     _learn(teacher.plans, found)
-    learned.origin = Elsewhere(teacher, before, frozenset(_keyed(learned.plans)))
+    learned.origin = Elsewhere(teacher, before, frozenset(keyed(learned.plans)))
     return found
 
 
@@ -53,18 +50,13 @@ def _with_tools_of(fresh: Loaded, held: Loaded) -> Loaded:
 
 def _catch_up(plans: Sequence[LearnedPlan], brought: frozenset[Key], back: Any) -> None:
     """Learns what was learned meanwhile, and forgets what was forgotten."""
-    here = _keyed(plans)
-    if gone := {plan.id for key, plan in _keyed(back.loaded.learned.plans).items() if key in brought - here.keys()}:
+    here = keyed(plans)
+    if gone := {plan.id for key, plan in keyed(back.loaded.learned.plans).items() if key in brought - here.keys()}:
         back.loaded.learned.forget(lambda plan: plan.id in gone)
     _learn([plan for key, plan in here.items() if key not in brought], back)
 
 
 def _learn(plans: Sequence[LearnedPlan], runtime: Any) -> None:
     """Those that have words, and call tools that are here."""
-    tools = runtime.tools
-    fresh = [plan for plan in _keyed(plans).values() if all(name in tools for name in plan.calls)]
-    runtime.learn([Demonstration(f"learned-{p.id}", str(p.query), tuple(map(Call, p.calls))) for p in fresh])
-
-
-def _keyed(plans: Sequence[LearnedPlan]) -> dict[Key, LearnedPlan]:
-    return {(plain(plan.query), tuple(plan.calls)): plan for plan in plans if plan.query is not None}
+    fresh = callable_here(keyed(plans).values(), runtime.tools)
+    runtime.learn([plan.demonstration for plan in fresh])

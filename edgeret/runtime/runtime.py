@@ -311,7 +311,7 @@ class Runtime(Observed):
         whoever has enough stops reading. Raises InputError, and PlannerError or MissingExtraError where a planner must
         be asked.
         """
-        DecideOptions(policy)
+        DecideOptions(policy=policy)
         if not isinstance(arguments, bool):
             raise InputError(f"arguments must be True or False, found {type(arguments).__name__}")
         return planning.steps(self.task(query, now=now), self._loaded.tools, self._loaded.asks, policy, arguments)

@@ -9,8 +9,7 @@ from math import inf
 
 from edgeret.core.model import Task
 from edgeret.errors import InputError, MissingExtraError, PlannerError
-from edgeret.planner.answers import Answerer
-from edgeret.planner.lazy import LazyAnswerer
+from edgeret.planner.answers import Answerer, LocalAnswerer
 from edgeret.quoting import quoted
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.needs import with_needed
@@ -61,7 +60,7 @@ def find(
         try:
             if budget_ms is None:
                 own.get()
-            answerer = LazyAnswerer(own)
+            answerer = LocalAnswerer(own)
         except (PlannerError, MissingExtraError) as error:
             if known.asks:
                 raise

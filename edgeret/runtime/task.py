@@ -231,11 +231,11 @@ class Task:
         Raises InputError for options out of range, whatever the policy, and for "planner" if the bundle has none;
         PlannerError or MissingExtraError for "planner" if it cannot be asked (under "auto" the heads then decide).
         """
+        asked = masking, weighted, coverage, policy, k, min_probability, risk, budget_ms
         try:
-            options = checked_before(policy, k, min_probability, risk, masking, weighted, coverage, budget_ms)
+            options = checked_before(*asked)
         except TypeError:  # what cannot be hashed is no option either, and the check says which
-            shown = PromptOptions(masking, weighted, coverage)
-            options = DecideOptions(policy, k, min_probability, risk, shown, budget_ms)
+            options = DecideOptions(*asked)
         loaded, history = self._loaded, self._history
         loaded.check_process()
         decision = self._request.decide(history, options)

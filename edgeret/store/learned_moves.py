@@ -12,13 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle.overlay_file import read_overlay
-from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.query import plain
 from edgeret.records import dataclass
 from edgeret.runtime.kept import plans_kept
-from edgeret.runtime.learned_plan import LearnedPlan
+from edgeret.runtime.learned_plan import LearnedPlan, callable_here, keyed
 from edgeret.runtime.runtime import Runtime
-from edgeret.types import Call
 
 FOLDER = "learned"
 
@@ -49,9 +46,8 @@ def plans_in(path: Path, fingerprint: str, dimension: int, key: bytes | None) ->
 
 def kept(runtime: Runtime) -> Moved:
     """What counts on, where the encoder is the same. A plan whose tools this version has not waits until one has."""
-    tools = runtime.tools
     plans = runtime.learned.plans
-    waiting = sum(any(name not in tools for name in plan.calls) for plan in plans)
+    waiting = len(plans) - len(callable_here(plans, runtime.tools))
     left = [("wait for tools that this version has not", waiting)] if waiting else []
     return Moved(kept=len(plans) - waiting, left=tuple(left))
 
@@ -60,22 +56,16 @@ def learn_again(plans: Sequence[LearnedPlan], had: Collection[str], runtime: Run
     """Brings what `runtime` has learned to these plans, made with another encoder over the tools that one `had`: those
     whose words were kept are learned again, and those that it could have brought there, and that are not there any
     more, are forgotten. Raises OverlayError."""
-    wanted = {_key(plan.query, plan.calls): plan for plan in plans if plan.query is not None}
-    there = {_key(plan.query, plan.calls): plan.id for plan in runtime.learned.plans if plan.query is not None}
+    wanted, there = keyed(plans), keyed(runtime.learned.plans)
     # A plan of a tool that the other version had not was never there: nobody forgot it.
-    if gone := {number for key, number in there.items() if key not in wanted and all(name in had for name in key[1])}:
+    if gone := {plan.id for plan in callable_here((there[key] for key in there.keys() - wanted.keys()), had)}:
         runtime.learned.forget(lambda plan: plan.id in gone)
-    tools = runtime.tools
     fresh = [plan for key, plan in wanted.items() if key not in there]
-    known = [plan for plan in fresh if all(name in tools for name in plan.calls)]
-    runtime.learn([Demonstration(f"learned-{p.id}", str(p.query), tuple(map(Call, p.calls))) for p in known])
+    known = callable_here(fresh, runtime.tools)
+    runtime.learn([plan.demonstration for plan in known])
     counts = {
         "have no words, and another encoder made their vectors": sum(plan.query is None for plan in plans),
         "call tools that this version has not": len(fresh) - len(known),
     }
     left = tuple((why, count) for why, count in counts.items() if count)
     return Moved(kept=len(wanted) - len(fresh), again=len(known), left=left)
-
-
-def _key(query: str, calls: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    return plain(query), tuple(calls)

@@ -157,14 +157,14 @@ class Decider:
         watch: Stopwatch,
     ) -> None:
         """Lets a planner advise on what the heads are unsure of, or says why it was not asked."""
-        unasked, coverage = self.unasked(), options.prompt.coverage
+        unasked, coverage = self.unasked(), options.coverage
         if unasked is None and verdict.candidates[0].probability >= self._components.reranking.ask_below:
             unasked = "the heads are sure enough"
         if unasked is None:
             mask = self.mask(request.ranked(probabilities, MAX_ASKED, history.blocked), coverage)
             if len(mask) > 1:
                 among = f"the {len(mask)} candidates that a coverage of {coverage:.0%} needs"
-                ask = partial(self.prompt, request, history, mask, options.prompt)
+                ask = partial(self.prompt, request, history, mask, options)
                 self._rerank(verdict, mask, among, ask, watch)
                 return
             unasked = "only one candidate is left"
@@ -174,7 +174,7 @@ class Decider:
         """The planner's word alone, among the mask (hard) or all candidates."""
         planner = self._components.planner.get()
         watch.lap("planner")
-        masking, coverage = options.prompt.masking, options.prompt.coverage
+        masking, coverage = options.masking, options.coverage
         probabilities = request.probabilities(history, watch)
         ranked = request.ranked(probabilities, None, history.blocked)
         mask = self.mask(ranked, coverage)
@@ -182,7 +182,7 @@ class Decider:
         if len(asked) == 1:
             reason = f"the only candidate needed for a coverage of {coverage:.0%}, so the planner was not asked"
             return _Verdict("heads", ranked[: options.k], reason, probabilities)
-        shown = self.prompt(request, history, mask, options.prompt)
+        shown = self.prompt(request, history, mask, options)
         watch.lap("decide")
         try:
             reranked, usage = rerank(planner, shown, asked, self._components.reranking, alone=True)
