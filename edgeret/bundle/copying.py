@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgeret.bundle.folder import Folder, in_folder
-from edgeret.bundle.layout import BLOCK, MANIFEST, MAX_MANIFEST_BYTES, REBUILD, FileEntry, Manifest
-from edgeret.bundle.reader import parse_manifest
+from edgeret.bundle.layout import MANIFEST, MAX_MANIFEST_BYTES, REBUILD, FileEntry, Manifest
+from edgeret.bundle.reader import parse_manifest, prove
 from edgeret.bundle.signature import pack_signatures, read_signatures, signatures_path
-from edgeret.errors import BundleError
 from edgeret.records import dataclass
 
 if TYPE_CHECKING:
@@ -65,14 +62,7 @@ def copy_bundle(
 
 
 def _copy(folder: Folder, entry: FileEntry, target: Path) -> None:
-    digest, size = hashlib.sha256(), 0
     with folder.open_file(entry.name, entry.size, REBUILD) as stream, target.open("xb") as copied:
-        while size <= entry.size and (block := stream.read(BLOCK)):
-            digest.update(block)
-            size += copied.write(block)
+        prove(folder, entry, stream, copied)
         copied.flush()
         os.fsync(copied.fileno())
-    if (size, digest.hexdigest()) != (entry.size, entry.sha256):
-        with suppress(OSError):
-            target.unlink()
-        raise BundleError(f"{folder.path / entry.name}: altered, or changed while it was copied; {REBUILD}")

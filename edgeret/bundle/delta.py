@@ -28,8 +28,8 @@ from edgeret.bundle.delta_file import (
     read_steps,
 )
 from edgeret.bundle.folder import Folder, in_folder
-from edgeret.bundle.layout import BLOCK, MANIFEST, MAX_MANIFEST_BYTES, FileEntry, Manifest
-from edgeret.bundle.reader import Signed, parse_manifest, wanted_hash
+from edgeret.bundle.layout import BLOCK, MANIFEST, FileEntry, Manifest
+from edgeret.bundle.reader import manifest_of, signed_by, wanted_hash
 from edgeret.bundle.writer import writing
 from edgeret.errors import BundleError, InputError
 from edgeret.records import dataclass
@@ -74,14 +74,14 @@ def apply_delta(
     if (target.parent / MANIFEST).is_file():
         raise InputError(f"{target}: would lie in a bundle, and be a stray there; choose another folder")
     with opened(Path(delta)) as stream:
-        read = read_delta(stream, where, wanted_hash(content_hash), signed_beside(target, trust))
+        read = read_delta(stream, where, wanted_hash(content_hash), signed_by(target, trust))
         # Before anything is unpacked or written, and again in the very folder that is then read.
-        found = check_base(read, in_folder(old, _manifest), where)
+        found = check_base(read, in_folder(old, _old_manifest), where)
         prove_streams(stream, read, where)
         _check_room(target, sum(e.size for e in read.result.files if not (link and e.name in found)))
 
         def make(folder: Folder) -> Applied:
-            base = _manifest(folder)
+            base = _old_manifest(folder)
             kept, linked = check_base(read, base, where), list[str]()
             with writing(target, overwrite) as writer:
                 recipes = dict(zip((r.name for r in read.recipes), _placed(read), strict=True))
@@ -101,22 +101,9 @@ def apply_delta(
         return in_folder(old, make)
 
 
-def signed_beside(target: Path, trust: Trusted | Sequence[Trusted] | None) -> Signed | None:
-    """Checks a bundle's content hash by the signatures beside `target`; None where nobody need have signed it. Raises
-    BundleError."""
-    if trust is None:
-        return None
-    from edgeret.bundle.signature import read_signatures  # few trust by keys
-    from edgeret.bundle.signature_trust import trust_of
-
-    trusted = trust_of(trust)
-    return lambda content_hash: trusted.check(content_hash, read_signatures(target), target)
-
-
-def _manifest(folder: Folder) -> Manifest:
+def _old_manifest(folder: Folder) -> Manifest:
     """The old bundle's, of whatever format: only what the delta makes of it is to be read by this edgeret."""
-    with folder.open_file(MANIFEST, MAX_MANIFEST_BYTES, f"it is not a bundle; {_WHOLE}") as stream:
-        return parse_manifest(stream.read(MAX_MANIFEST_BYTES + 1), str(folder.path / MANIFEST), older=True)
+    return manifest_of(folder, older=True, remedy=_WHOLE)
 
 
 def _placed(delta: Delta) -> Iterator[tuple[Recipe, int]]:
@@ -152,11 +139,9 @@ def _linked(folder: Folder, entry: FileEntry, place: Path) -> bool:
     if place.is_symlink():
         place.unlink()
         return False
-    digest = hashlib.sha256()
     with place.open("rb") as stream:
-        while block := stream.read(BLOCK):
-            digest.update(block)
-    if digest.hexdigest() != entry.sha256:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    if digest != entry.sha256:
         raise BundleError(f"{folder.path / entry.name}: altered (expected sha256 {entry.sha256[:16]}…); {_WHOLE}")
     return True
 

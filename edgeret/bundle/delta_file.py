@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.codec import unpack
-from edgeret.bundle.layout import BLOCK, MAX_MANIFEST_BYTES, FileEntry, Manifest
+from edgeret.bundle.layout import MAX_MANIFEST_BYTES, FileEntry, Manifest
 from edgeret.bundle.reader import Signed, parse_manifest
 from edgeret.errors import BundleError
 from edgeret.fields import get
@@ -145,10 +145,7 @@ def read_delta(
 def prove_streams(stream: BufferedReader, delta: Delta, where: str) -> None:
     """Raises BundleError unless the packed bytes are those that were written."""
     stream.seek(delta.begin)
-    digest = hashlib.sha256()
-    while block := stream.read(BLOCK):
-        digest.update(block)
-    if digest.hexdigest() != delta.sha256:
+    if hashlib.file_digest(stream, "sha256").hexdigest() != delta.sha256:
         raise BundleError(f"{where}: damaged (expected sha256 {delta.sha256[:16]}… of what it packs); {GET_AGAIN}")
 
 

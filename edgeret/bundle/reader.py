@@ -166,8 +166,8 @@ def open_bundle(
     signed; both are checked before its manifest is parsed and any other file opened. Should a writer put another bundle
     in its place meanwhile, that one is read. Of the known roles, `only` these are.
     """
-    path, wanted, signed = Path(path), wanted_hash(content_hash), _signed(path, trust)
-    return in_folder(path, lambda folder: verified(folder, path, _manifest(folder, wanted, signed=signed), only))
+    path, wanted, signed = Path(path), wanted_hash(content_hash), signed_by(path, trust)
+    return in_folder(path, lambda folder: verified(folder, path, manifest_of(folder, wanted, signed=signed), only))
 
 
 def verified(folder: Folder, path: Path, manifest: Manifest, only: Wanted) -> Bundle:
@@ -193,8 +193,8 @@ def reading_manifest(
     path: Path, content_hash: str | None, trust: Trusted | Sequence[Trusted] | None
 ) -> Callable[[Folder], Manifest]:
     """What gives the manifest of a folder at `path`, once open; the rest is read now. Raises as `open_bundle` does."""
-    wanted, signed = wanted_hash(content_hash), _signed(path, trust)
-    return lambda folder: _manifest(folder, wanted, signed=signed)
+    wanted, signed = wanted_hash(content_hash), signed_by(path, trust)
+    return lambda folder: manifest_of(folder, wanted, signed=signed)
 
 
 def verify_bundle(
@@ -203,10 +203,10 @@ def verify_bundle(
     """Proves every listed file, those of unknown roles too, without holding any in memory; `content_hash` and `trust`
     are those of `open_bundle`. Raises BundleError."""
 
-    wanted, signed = wanted_hash(content_hash), _signed(path, trust)
+    wanted, signed = wanted_hash(content_hash), signed_by(path, trust)
 
     def read(folder: Folder) -> Manifest:
-        manifest = _manifest(folder, wanted, signed=signed)
+        manifest = manifest_of(folder, wanted, signed=signed)
         for entry in manifest.files:
             _open_verified(folder, entry).close()
         return manifest
@@ -217,7 +217,7 @@ def verify_bundle(
 def read_manifest(path: str | Path, *, older: bool = False, signed: Signed | None = None) -> Manifest:
     """The manifest alone, itself verified; the files it lists are not looked at. With `older`, that of an older format
     too, for whoever replaces it; `signed` is asked before it is parsed. Raises BundleError."""
-    return in_folder(Path(path), lambda folder: _manifest(folder, None, older, signed))
+    return in_folder(Path(path), lambda folder: manifest_of(folder, None, older, signed))
 
 
 def unlisted(path: Path, manifest: Manifest) -> list[str]:
@@ -241,8 +241,9 @@ def wanted_hash(content_hash: str | None) -> str | None:
 _HASH = re.compile("[0-9a-f]{64}")
 
 
-def _signed(path: str | Path, trust: Trusted | Sequence[Trusted] | None) -> Signed | None:
-    """Raises InputError for what is no trust."""
+def signed_by(path: str | Path, trust: Trusted | Sequence[Trusted] | None) -> Signed | None:
+    """Checks a content hash by the signatures beside `path`; None where nobody need have signed it. Raises InputError
+    for what is no trust."""
     if trust is None:
         return None
     from edgeret.bundle.signature import read_signatures  # few trust by keys, and nobody else waits for this
@@ -252,11 +253,18 @@ def _signed(path: str | Path, trust: Trusted | Sequence[Trusted] | None) -> Sign
     return lambda content_hash: trusted.check(content_hash, read_signatures(path), path)
 
 
-def _manifest(folder: Folder, content_hash: str | None, older: bool = False, signed: Signed | None = None) -> Manifest:
-    where = str(folder.path / MANIFEST)
-    with folder.open_file(MANIFEST, MAX_MANIFEST_BYTES, f"it is not a bundle; {REBUILD}") as stream:
+def manifest_of(
+    folder: Folder,
+    content_hash: str | None = None,
+    older: bool = False,
+    signed: Signed | None = None,
+    remedy: str = REBUILD,
+) -> Manifest:
+    """The manifest in an open folder, as `parse_manifest` gives it. Raises BundleError, with the `remedy` where there
+    is none."""
+    with folder.open_file(MANIFEST, MAX_MANIFEST_BYTES, f"it is not a bundle; {remedy}") as stream:
         data = stream.read(MAX_MANIFEST_BYTES + 1)
-    return parse_manifest(data, where, content_hash, older, signed)
+    return parse_manifest(data, str(folder.path / MANIFEST), content_hash, older, signed)
 
 
 def parse_manifest(

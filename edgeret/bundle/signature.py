@@ -6,11 +6,11 @@ hash, and the file repeats these very lines before each signature.
 
 from __future__ import annotations
 
-import calendar
 import os
 import re
 import time
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 
 from edgeret.bundle.folder import Folder, in_folder
@@ -120,11 +120,9 @@ def time_text(seconds: int) -> str:
 def parse_time(text: str) -> int | None:
     """The seconds since 1970 of a time as `time_text` writes it; None for anything else, and for days that no month
     has."""
-    if re.fullmatch(_TIME, text, re.ASCII) is None:
+    if re.fullmatch(_TIME, text, re.ASCII) is None or text < "1970":
         return None
-    year, month, day, hour, minute, second = (int(part) for part in re.split("[-T:]", text[:-1]))
-    if year < 1970 or not 1 <= month <= 12 or not 1 <= day <= calendar.monthrange(year, month)[1]:
+    try:
+        return int(datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z").timestamp())
+    except ValueError:
         return None
-    if hour > 23 or minute > 59 or second > 59:
-        return None
-    return calendar.timegm((year, month, day, hour, minute, second))

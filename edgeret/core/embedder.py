@@ -9,7 +9,7 @@ from mmap import mmap
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.core.library import Failure, Library, Text, failed
+from edgeret.core.library import Library, Text, ask
 
 
 class _Options(c.Structure):
@@ -28,12 +28,10 @@ class Embedder:
         """Of what will be a bundle's files `encoder`, which nobody changes meanwhile, and `encoder-arrays`. Raises
         BundleError for files that are no such encoder."""
         self._library, self._handle, self._dimension = library, c.c_void_p(), dimension
-        self._encoder, failure = np.frombuffer(encoder, np.uint8), Failure()  # the library reads it where it lies
+        self._encoder = np.frombuffer(encoder, np.uint8)  # the library reads it where it lies
         given = self._encoder.ctypes.data, len(self._encoder), Text(arrays, len(arrays))
         options = _Options(c.sizeof(_Options), *given, dimension, max_tokens)
-        call = library.whole.er_embedder_open
-        if call(c.byref(options), c.byref(self._handle), c.byref(failure)):
-            raise failed(failure)
+        ask(library.whole.er_embedder_open, c.byref(options), c.byref(self._handle))
 
     def __del__(self) -> None:
         self._library.quick.er_embedder_close(self._handle)
@@ -42,8 +40,7 @@ class Embedder:
         """The vector of a text by its tokens' ids (tokens,), contiguous, and those of the tokens: float32 (dimension,)
         and (tokens, dimension). Raises InputError and BundleError."""
         vector = np.empty(self._dimension, np.float32)
-        tokens, failure = np.empty((len(ids), self._dimension), np.float32), Failure()
+        tokens = np.empty((len(ids), self._dimension), np.float32)
         room = tokens.ctypes.data, vector.ctypes.data
-        if self._library.whole.er_embed(self._handle, ids.ctypes.data, len(ids), threads, *room, c.byref(failure)):
-            raise failed(failure)
+        ask(self._library.whole.er_embed, self._handle, ids.ctypes.data, len(ids), threads, *room)
         return vector, tokens

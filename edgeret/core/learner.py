@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from edgeret.core.library import (
-    Change,
-    Failure,
     ForgetOptions,
     LearnerOptions,
     LearnOptions,
@@ -18,7 +16,8 @@ from edgeret.core.library import (
     Tell,
     TellBytes,
     Text,
-    failed,
+    ask,
+    change_of,
 )
 from edgeret.core.model import Model, Task
 
@@ -61,9 +60,8 @@ class Learner:
 
     def report(self) -> Report:
         """How many plans are stored, whether they are used, and what they gain."""
-        told, failure = Report(c.sizeof(Report)), Failure()
-        if self._quick.er_learned(self._handle, c.byref(told), c.byref(failure)):
-            raise failed(failure)
+        told = Report(c.sizeof(Report))
+        ask(self._quick.er_learned, self._handle, c.byref(told))
         return told
 
     def learn(self, task: Task, source: Source, keep_words: bool) -> None:
@@ -81,9 +79,7 @@ class Learner:
             query = str(plan.query) if plan.query.at else None
             found.append(Stored(plan.id, query, calls, SOURCES[plan.source], plan.learned_at))
 
-        failure = Failure()
-        if self._quick.er_learned_plans(self._handle, Tell(tell), None, c.byref(failure)):
-            raise failed(failure)
+        ask(self._quick.er_learned_plans, self._handle, Tell(tell), None)
         return found
 
     def forget(self, query: str = "", tool: str = "", ids: Sequence[int] = (), everything: bool = False) -> int:
@@ -91,9 +87,8 @@ class Learner:
         numbers = (c.c_int64 * len(ids))(*ids)
         chosen = c.addressof(numbers), len(ids), int(everything)
         options = ForgetOptions(c.sizeof(ForgetOptions), Text.of(query), Text.of(tool), *chosen)
-        count, failure = c.c_uint32(), Failure()
-        if self._whole.er_forget(self._handle, c.byref(options), c.byref(count), c.byref(failure)):
-            raise failed(failure)
+        count = c.c_uint32()
+        ask(self._whole.er_forget, self._handle, c.byref(options), c.byref(count))
         return count.value
 
     def keep(
@@ -101,37 +96,28 @@ class Learner:
     ) -> None:
         """Keeps the change of tools that made one model of the other, as `Model.with_tools` takes it. Raises InputError
         where the overlay holds other tools than `before`."""
-        lists = [(Text * len(given))(*map(Text.of, given)) for given in (add, remove, replace)]
-        change = Change(c.sizeof(Change), *(part for each in lists for part in (c.addressof(each), len(each))))
-        failure, call = Failure(), self._whole.er_learner_keep
-        if call(self._handle, before.handle, c.byref(change), after.handle, c.byref(failure)):
-            raise failed(failure)
+        change = change_of(add, remove, replace)
+        ask(self._whole.er_learner_keep, self._handle, before.handle, c.byref(change), after.handle)
 
     def copy(self) -> Learner:
         """Another one that has learned the same and keeps nothing."""
-        handle, failure = c.c_void_p(), Failure()
-        if self._quick.er_learner_copy(self._handle, c.byref(handle), c.byref(failure)):
-            raise failed(failure)
+        handle = c.c_void_p()
+        ask(self._quick.er_learner_copy, self._handle, c.byref(handle))
         return Learner(self._model, handle)
 
     def __bytes__(self) -> bytes:
         """All that was learned, as an overlay that holds no change of tools."""
         found: list[bytes] = []
-        failure = Failure()
         told = TellBytes(lambda _, at, length: found.append(c.string_at(at, length)))
-        if self._quick.er_learner_bytes(self._handle, told, None, c.byref(failure)):
-            raise failed(failure)
+        ask(self._quick.er_learner_bytes, self._handle, told, None)
         return found[0]
 
 
 def open_learner(model: Model, overlay: str | None, wait_s: float, key: bytes | None, fold_after: int) -> Learner:
     """What learns over a model and goes on where an overlay left off, one that is bound to `key`; None keeps nothing.
     Waits so long for other writers, and writes the file anew beyond so many plans. Raises OverlayError."""
-    handle, failure = c.c_void_p(), Failure()
-    secret = Text() if key is None else Text(key, len(key))
+    handle, secret = c.c_void_p(), Text() if key is None else Text(key, len(key))
     options = LearnerOptions(c.sizeof(LearnerOptions), wait_s, secret, fold_after)
     path = None if overlay is None else os.fsencode(overlay)
-    call = model.library.whole.er_learner_open
-    if call(model.handle, path, c.byref(options), c.byref(handle), c.byref(failure)):
-        raise failed(failure)
+    ask(model.library.whole.er_learner_open, model.handle, path, c.byref(options), c.byref(handle))
     return Learner(model, handle)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -112,6 +113,8 @@ class Answer(c.Structure):
 class Change(c.Structure):
     """`er_change`."""
 
+    held: Any
+    """What its addresses lead to."""
     _fields_ = (
         *(("size", c.c_size_t), ("add", c.c_void_p), ("add_count", c.c_size_t), ("remove", c.c_void_p)),
         *(
@@ -276,6 +279,21 @@ def failed(failure: Failure) -> BaseException:
         raised: BaseException = error
         return raised
     return _STATUS.get(failure.status, EdgeretError)(failure.text.decode("utf-8", "replace"))
+
+
+def ask(call: Any, *given: Any) -> None:
+    """Calls a function of the library, with room for a failure behind what is `given`, and raises that."""
+    failure = Failure()
+    if call(*given, c.byref(failure)):
+        raise failed(failure)
+
+
+def change_of(add: Collection[str], remove: Collection[str], replace: Collection[str]) -> Change:
+    """A change of tools. It holds its texts."""
+    lists = [(Text * len(given))(*map(Text.of, given)) for given in (add, remove, replace)]
+    change = Change(c.sizeof(Change), *(part for each in lists for part in (c.addressof(each), len(each))))
+    change.held = lists
+    return change
 
 
 def load_library() -> Library | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 
-from edgeret.core.library import Failure, Given, failed, the_library
+from edgeret.core.library import Given, ask, the_library
 
 MOST_FILES = 256
 
@@ -18,8 +18,6 @@ class _Listed(c.Structure):
 def listed(manifest: bytes, tiny: bool) -> list[str]:
     """Names of the files beside the manifest that a loading reads; `tiny` with the small encoder alone. Raises
     BundleError for what is no manifest, or has no such encoder."""
-    room, count, failure = (_Listed * MOST_FILES)(), c.c_size_t(MOST_FILES), Failure()
-    call = the_library().whole.er_list
-    if call(manifest, len(manifest), int(tiny), room, c.byref(count), c.byref(failure)):
-        raise failed(failure)
+    room, count = (_Listed * MOST_FILES)(), c.c_size_t(MOST_FILES)
+    ask(the_library().whole.er_list, manifest, len(manifest), int(tiny), room, c.byref(count))
     return [str(one.name) for one in room[: count.value]]

@@ -30,6 +30,8 @@ from edgeret.core.library import (
     LoadOptions,
     Summary,
     Text,
+    ask,
+    change_of,
     failed,
 )
 from edgeret.core.outside import Outside
@@ -53,9 +55,8 @@ class Model:
         """Use `load_model`. Takes the handle over."""
         self.library, self._handle, self._tiny, self._outside = library, handle, tiny, outside
         self._free = library.quick.er_free
-        told, failure = Summary(c.sizeof(Summary)), Failure()
-        if library.whole.er_describe(handle, c.byref(told), c.byref(failure)):
-            raise failed(failure)
+        told = Summary(c.sizeof(Summary))
+        ask(library.whole.er_describe, handle, c.byref(told))
         self.content_hash, self.tools, self.dimension = str(told.content_hash), told.tools, told.dimension
         self.stages, self.encodes, self.demonstrated = told.stages, bool(told.encodes), bool(told.labels)
         self._usual: tuple[int | None, BeginOptions] = None, BeginOptions(c.sizeof(BeginOptions), clock=library.clock)
@@ -77,16 +78,12 @@ class Model:
         """The same with other tools: definitions as JSON, and names of those that go. `vectors` are those of what is
         added and replaced, float32 (tools, dimension), and of their examples, (examples, dimension); None has them
         encoded. `alone` leaves behind what was demonstrated. Raises InputError and BundleError."""
-        made, failure = c.c_void_p(), Failure()
-        lists = [(Text * len(given))(*map(Text.of, given)) for given in (add, remove, replace)]
-        change = Change(c.sizeof(Change), *(part for each in lists for part in (c.addressof(each), len(each))))
+        made, change = c.c_void_p(), change_of(add, remove, replace)
         change.tools_alone = int(alone)
         if vectors is not None:
             rows, shown = (np.ascontiguousarray(each, np.float32) for each in vectors)
             change.vectors, change.examples = rows.ctypes.data, shown.ctypes.data
-        call = self.library.whole.er_with_tools
-        if call(self._handle, c.byref(change), c.byref(made), c.byref(failure)):
-            raise failed(failure)
+        ask(self.library.whole.er_with_tools, self._handle, c.byref(change), c.byref(made))
         return Model(self.library, made, self._tiny, self._outside)
 
     @property
@@ -96,9 +93,8 @@ class Model:
 
     def held(self, handle: int) -> Model:
         """A model of this one's that somebody else holds, held once more."""
-        made, failure, nothing = c.c_void_p(), Failure(), Change(c.sizeof(Change))
-        if self.library.quick.er_with_tools(handle, c.byref(nothing), c.byref(made), c.byref(failure)):
-            raise failed(failure)
+        made, nothing = c.c_void_p(), Change(c.sizeof(Change))
+        ask(self.library.quick.er_with_tools, handle, c.byref(nothing), c.byref(made))
         return Model(self.library, made, self._tiny, self._outside)
 
     def vectors_of(self, tools: Collection[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -107,21 +103,17 @@ class Model:
         return np.concatenate([rows[:1] for rows in found]), np.concatenate([rows[1:] for rows in found])
 
     def _vectors_of(self, tool: int) -> NDArray[np.float32]:
-        count, failure, call = c.c_size_t(), Failure(), self.library.quick.er_tool_vectors
-        rows = np.empty((0, self.dimension), np.float32)
+        count, rows = c.c_size_t(), np.empty((0, self.dimension), np.float32)
         for _ in range(2):  # how many there are, and then those
-            if call(self._handle, tool, rows.ctypes.data, c.byref(count), c.byref(failure)):
-                raise failed(failure)
+            ask(self.library.quick.er_tool_vectors, self._handle, tool, rows.ctypes.data, c.byref(count))
             if len(rows) < count.value:
                 rows = np.empty((count.value, self.dimension), np.float32)
         return rows
 
     def encode(self, text: str) -> NDArray[np.float32]:
         """A text's vector as a query, float32 (dimension,)."""
-        vector, failure = np.empty(self.dimension, np.float32), Failure()
-        call = self.library.whole.er_encode
-        if call(self._handle, Text.of(text), vector.ctypes.data, len(vector), c.byref(failure)):
-            raise failed(failure)
+        vector = np.empty(self.dimension, np.float32)
+        ask(self.library.whole.er_encode, self._handle, Text.of(text), vector.ctypes.data, len(vector))
         return vector
 
     def __del__(self) -> None:
@@ -181,14 +173,13 @@ def load_model(
     """The bundle in a folder. `loss` is the accuracy that the first stage may cost, None where it is not asked; `tiny`
     reads the table of token vectors alone, which may be all that there is; `outside` encodes in the place of the
     bundle's own encoder. Raises InputError and BundleError, and what `outside` raises."""
-    handle, failure = c.c_void_p(), Failure()
+    handle = c.c_void_p()
     most = -1.0 if loss is None else max(loss, _SHARED)
     options = LoadOptions(c.sizeof(LoadOptions), Text.of(content_hash), most, int(tiny), threads)
     options.index = _INDEX.index(index)
     if outside is not None:
         options.encoder = c.addressof(outside.encoder)
-    if library.whole.er_load(os.fsencode(folder), c.byref(options), c.byref(handle), c.byref(failure)):
-        raise failed(failure)
+    ask(library.whole.er_load, os.fsencode(folder), c.byref(options), c.byref(handle))
     return Model(library, handle, tiny, outside)
 
 

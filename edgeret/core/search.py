@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.core.learner import Learner
-from edgeret.core.library import HANDLE, Failure, Given, Text, failed
+from edgeret.core.library import HANDLE, Given, Text, ask
 from edgeret.core.model import Model, Task
 
 AUTO, HYBRID, DESCRIPTION = range(3)
@@ -46,7 +46,7 @@ def search(
     and its cosine. The text of a `task`, which must be this one, is not encoded again where the bundle's own encoder
     read it. Raises InputError and BundleError."""
     most = min(k, model.tools)
-    room, count, failure = c.create_string_buffer(most * _HIT.size), c.c_size_t(most), Failure()
+    room, count = c.create_string_buffer(most * _HIT.size), c.c_size_t(most)
     options, problems = (
         _Options(c.sizeof(_Options), strategy, None if learner is None else learner.handle),
         list[BaseException](),
@@ -62,11 +62,8 @@ def search(
 
     if tell is not None:
         options.tell = _TELL(told)
-    call = model.library.whole.er_search
     with nullcontext(None) if task is None else task.held() as options.task:
-        status = call(model.handle, Text.of(text), c.byref(options), room, c.byref(count), c.byref(failure))
-    if status:
-        raise failed(failure)
+        ask(model.library.whole.er_search, model.handle, Text.of(text), c.byref(options), room, c.byref(count))
     if problems:
         raise problems[0]
     found: Sequence[tuple[int, int, int, float, float, float]] = list(_HIT.iter_unpack(room))

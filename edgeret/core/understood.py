@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes as c
 from collections.abc import Mapping, Sequence
 
-from edgeret.core.library import INT, Failure, Text, failed, the_library
+from edgeret.core.library import INT, Text, ask, the_library
 from edgeret.records import dataclass
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "zh": "Chinese"}
@@ -51,10 +51,9 @@ class Words:
 
 def words_of(text: str) -> Words:
     """Reads a text. Raises InputError for one of more than 20,000 characters."""
-    told, failure = _Understood(c.sizeof(_Understood)), Failure()
+    told = _Understood(c.sizeof(_Understood))
     written = text.encode("utf-8", "replace")
-    if the_library().quick.er_understand(Text(written, len(written)), c.byref(told), c.byref(failure)):
-        raise failed(failure)
+    ask(the_library().quick.er_understand, Text(written, len(written)), c.byref(told))
     clauses, parts = (
         [(one.begin, one.end) for one in spans[:count]]
         for spans, count in ((told.clauses, told.clause_count), (told.parts, told.part_count))

@@ -75,12 +75,12 @@ def made_of(store: Path, delta: Path, listed: Collection[str], content_hash: str
     """The bundle that a delta makes of one of the versions that are `listed`, with the signatures beside the delta, in
     a folder that is gone at the end. Raises BundleError for a delta that is damaged, not trusted, or of another bundle,
     InputError where there is no room."""
-    from edgeret.bundle.delta import apply_delta, signed_beside  # whole bundles do not wait for it
+    from edgeret.bundle.delta import apply_delta  # whole bundles do not wait for it
     from edgeret.bundle.delta_file import opened, read_delta
-    from edgeret.bundle.reader import wanted_hash
+    from edgeret.bundle.reader import signed_by, wanted_hash
 
     with opened(delta) as stream:
-        base = read_delta(stream, str(delta), wanted_hash(content_hash), signed_beside(delta, trust)).base
+        base = read_delta(stream, str(delta), wanted_hash(content_hash), signed_by(delta, trust)).base
     if base not in listed:
         raise BundleError(
             f"{delta}: made for a bundle that this store has not (content hash {base[:16]}…); add that one first, or "
