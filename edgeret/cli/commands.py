@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
+from edgeret.adapters.serve.service import decided, searched
 from edgeret.cli.apply_command import add_apply_command
 from edgeret.cli.bundle_commands import add_bundle_commands
 from edgeret.cli.first_use import explain_once
@@ -233,15 +234,7 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
     )
     if arguments.html:
         draw_trace(runtime.task(texts[0]).next().explain(), found, Path(arguments.html))
-    result = {
-        "query": texts[0],
-        "queries": texts,
-        "strategy": arguments.strategy,
-        "index": runtime.loaded.index_kind,
-        "hits": [hit.to_dict() for hit in found.hits],
-        "complete": found.trace.complete,
-        "problem": found.trace.problem,
-    }
+    result = searched(runtime, texts, arguments.strategy, found)
     if arguments.trace:
         read = [runtime.understood(text).to_dict() for text in texts]
         result["trace"] = found.trace.to_dict() | {"read": read}
@@ -281,14 +274,8 @@ def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:
         masking=arguments.masking,
         weighted=arguments.weighted,
     )
-    result = decision.to_dict()
-    if arguments.arguments:
-        result |= {
-            "arguments": {name: one.to_dict() for name, one in decision.arguments.items()},
-            "missing": dict(decision.missing),
-        }
-    if arguments.explain or arguments.why_not is not None:
-        result["explanation"] = decision.explain(arguments.why_not).to_dict()
+    explained = arguments.explain or arguments.why_not is not None
+    result = decided(decision, arguments.arguments, explained, arguments.why_not)
     explain_once("select", _SELECT_EXPLAINED)
     return result
 

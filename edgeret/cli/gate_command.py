@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,7 @@ from edgeret.cli.options import (
     positive,
 )
 from edgeret.cli.tokens import add_token_options, chosen_token
-from edgeret.quoting import visible
-from edgeret.terminal.console import add_command, needing
+from edgeret.terminal.console import add_command, counts, needing, speaker
 
 TOKEN_VARIABLE = "EDGERET_GATE_TOKEN"
 _ABOUT = """\
@@ -41,11 +39,8 @@ header says why."""
 
 def add_gate_command(commands: Any) -> None:
     """Adds `gate`."""
-    gate = add_command(
-        commands, "gate", "Show language models fewer tools: a proxy for OpenAI-compatible servers.", _gate, _print
-    )
-    gate.formatter_class = argparse.RawDescriptionHelpFormatter
-    gate.description = _ABOUT
+    told = "Show language models fewer tools: a proxy for OpenAI-compatible servers."
+    gate = add_command(commands, "gate", told, _gate, counts, about=_ABOUT)
     gate.add_argument("--upstream", required=True, metavar="URL", help="the server that is asked; its base URL")
     gate.add_argument(
         "--listen",
@@ -116,13 +111,4 @@ def _gate(arguments: argparse.Namespace) -> Mapping[str, Any]:
         metrics=arguments.metrics,
         loading=base_options(arguments),
     )
-    return run(options, _say)
-
-
-def _say(message: str) -> None:
-    sys.stderr.write(f"edgeret gate: {visible(message)}\n")
-    sys.stderr.flush()
-
-
-def _print(result: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in result.items())
+    return run(options, speaker("edgeret gate"))

@@ -10,13 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgeret.bundle.overlay_file import overlay_path
+from edgeret.adapters.serve.service import Changes
+from edgeret.bundle.overlay_file import overlay_path, read_overlay
 from edgeret.encoders.providers import NAMES
 from edgeret.encoders.variants import LOADABLE
 from edgeret.errors import InputError
 from edgeret.inputs.examples_file import with_examples_of
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.bases import base_path
+from edgeret.runtime.kept import summed
 from edgeret.runtime.loading import from_tools, load
 from edgeret.runtime.options import COVERAGE, INDEX_KINDS, LOSS, MOST_KEY, PROFILES, check_key
 from edgeret.runtime.runtime import Runtime
@@ -181,6 +183,11 @@ def chosen_overlay(arguments: argparse.Namespace) -> Path | None:
     return path
 
 
+def changes_in(runtime: Runtime, overlay: Path | None, key: bytes | None) -> Changes:
+    """Which of a runtime's tools its overlay has, and not its bundle. Raises OverlayError."""
+    return Changes.of(summed(() if overlay is None else read_overlay(overlay, runtime.manifest.fingerprint, key)))
+
+
 def add_base(parser: argparse._ActionsContainer) -> None:
     """Adds the bundle that lends a proxy its encoder."""
     parser.add_argument(
@@ -279,6 +286,13 @@ def take_file_of_tools(arguments: argparse.Namespace) -> None:
         arguments.bundle, arguments.tools = None, [arguments.bundle]
 
 
+def loading_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the options of `add_runtime_options` say to `edgeret.load`, whichever bundle that loads."""
+    same = ("allow_fallback", "threads", "gpu_layers", "state_folder", "index", "profile", "loss", "risk", "target")
+    named = {name: getattr(arguments, name) for name in (*same, "trust")}
+    return {**named, "providers": arguments.provider or ("cpu",)}
+
+
 def load_runtime(arguments: argparse.Namespace) -> Runtime:
     """The runtime that the options of `add_runtime_options` and `add_overlay_options` ask for, of a bundle or of a file
     of tools; says on stderr where it fell back to another provider than the first one."""
@@ -298,19 +312,9 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
     else:
         overlay = chosen_overlay(arguments)
     runtime = start(
-        providers=arguments.provider or ("cpu",),
-        allow_fallback=arguments.allow_fallback,
-        threads=arguments.threads,
-        gpu_layers=arguments.gpu_layers,
-        state_folder=arguments.state_folder,
+        **loading_options(arguments),
         content_hash=arguments.content_hash,
-        index=arguments.index,
         overlay=False if overlay is None else overlay,
-        profile=arguments.profile,
-        loss=arguments.loss,
-        risk=arguments.risk,
-        target=arguments.target,
-        trust=arguments.trust,
         overlay_key=chosen_key(arguments) if overlay is not None else None,
     )
     encoder = runtime.loaded.runs_beside

@@ -26,9 +26,8 @@ Nothing is sent anywhere, and nothing but the log is read."""
 
 def add_report_command(commands: Any) -> None:
     """Adds `report`."""
-    report = add_command(commands, "report", "Tell what a log of decisions says of a week.", _report, _print)
-    report.formatter_class = argparse.RawDescriptionHelpFormatter
-    report.description = _ABOUT
+    told = "Tell what a log of decisions says of a week."
+    report = add_command(commands, "report", told, _report, _print, about=_ABOUT)
     report.add_argument("logs", nargs="+", metavar="LOG", help="the folder of a log, or its files")
     report.add_argument("--html", metavar="FILE", help="draw it as a page, too")
     report.add_argument(

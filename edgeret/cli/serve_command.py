@@ -11,12 +11,12 @@ from typing import Any
 
 from edgeret.adapters.serve.lines import answer_lines
 from edgeret.adapters.serve.service import Changes, Service
-from edgeret.bundle.overlay_file import read_overlay
 from edgeret.cli.options import (
     add_base,
     add_examples,
     add_overlay_options,
     add_runtime_options,
+    changes_in,
     chosen_key,
     chosen_overlay,
     from_files,
@@ -27,13 +27,11 @@ from edgeret.cli.options import (
 from edgeret.cli.store_command import store_in
 from edgeret.cli.tokens import add_token_options, chosen_token
 from edgeret.errors import EdgeretError, InputError
-from edgeret.quoting import visible
-from edgeret.runtime.kept import summed
 from edgeret.runtime.runtime import Runtime
 from edgeret.store.generation import Switched
 from edgeret.store.state import FILE
 from edgeret.store.tool_changes import FILE as TOOLS
-from edgeret.terminal.console import add_command, needing, warn
+from edgeret.terminal.console import add_command, counts, needing, speaker, warn
 
 TOKEN_VARIABLE = "EDGERET_SERVE_TOKEN"
 LOOK_S = 1.0
@@ -60,17 +58,16 @@ edgeret serve. An "id" comes back with the answer. What cannot be answered has a
 
 def add_serve_commands(commands: Any) -> None:
     """Adds `serve` and `pipe`."""
-    serve = add_command(commands, "serve", "Decide for other programs, over HTTP on this machine.", _serve, _print)
-    serve.description = _SERVE
+    told = "Decide for other programs, over HTTP on this machine."
+    serve = add_command(commands, "serve", told, _serve, counts, about=_SERVE)
     place = serve.add_mutually_exclusive_group()
     place.add_argument("--port", type=_port, metavar="N", help="of this machine (default: 8090)")
     place.add_argument("--listen", metavar="HOST:PORT", help="or another address of it; others than this need a token")
     place.add_argument("--socket", metavar="PATH", help="or a socket file, which your user alone may open")
     add_token_options(serve, TOKEN_VARIABLE)
-    pipe = add_command(commands, "pipe", "Decide for the program that starts it: a JSON object a line.", _pipe, _print)
-    pipe.description = _PIPE
+    told = "Decide for the program that starts it: a JSON object a line."
+    pipe = add_command(commands, "pipe", told, _pipe, counts, about=_PIPE)
     for command in (serve, pipe):
-        command.formatter_class = argparse.RawDescriptionHelpFormatter
         command.add_argument("bundle", nargs="?", metavar="BUNDLE", help="folder of the bundle")
         command.add_argument("--tools", action="append", metavar="T", help="no bundle: decide from these tools alone")
         command.add_argument(
@@ -107,7 +104,8 @@ def _serve(arguments: argparse.Namespace) -> Mapping[str, Any]:
         token=chosen_token(arguments, TOKEN_VARIABLE),
         origins=arguments.allow_origin,
     )
-    return server.run(_service(arguments, _say), options, _say)
+    say = speaker("edgeret serve")
+    return server.run(_service(arguments, say), options, say)
 
 
 def _pipe(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -136,7 +134,7 @@ def _service(arguments: argparse.Namespace, say: Callable[[str], None]) -> Servi
     else:
         arguments.writes = arguments.learn or not arguments.read_only
         runtime, path = load_runtime(arguments), chosen_overlay(arguments)
-        changed = _changed(runtime, path, chosen_key(arguments))
+        changed = changes_in(runtime, path, chosen_key(arguments))
     service = Service(runtime, learns=arguments.learn, changes=not arguments.read_only, overlay=path, changed=changed)
     service.warm()
     _watched(runtime, arguments)
@@ -186,18 +184,3 @@ def _from_tools(arguments: argparse.Namespace) -> Runtime:
     if arguments.overlay is not True and arguments.overlay is not False:
         raise InputError("--overlay goes with a bundle; what comes after --tools ends with the process")
     return from_files(arguments, arguments.tools)
-
-
-def _changed(runtime: Runtime, path: Path | None, key: bytes | None) -> Changes:
-    found = summed(() if path is None else read_overlay(path, runtime.manifest.fingerprint, key))
-    sources = dict.fromkeys(found.added, "added") | dict.fromkeys(found.replaced, "replaced")
-    return Changes(sources, list(found.removed))
-
-
-def _say(message: str) -> None:
-    sys.stderr.write(f"edgeret serve: {visible(message)}\n")
-    sys.stderr.flush()
-
-
-def _print(result: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in result.items())

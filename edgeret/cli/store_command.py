@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.options import add_overlay_key, add_runtime_options, chosen_key
+from edgeret.cli.options import add_overlay_key, add_runtime_options, chosen_key, loading_options
 from edgeret.errors import InputError
 from edgeret.quoting import visible
 from edgeret.store.state import FILE
@@ -77,22 +77,7 @@ def _opened(arguments: argparse.Namespace, make: bool = False) -> BundleStore:
 
 def store_in(folder: Path, arguments: argparse.Namespace, **more: Any) -> BundleStore:
     """The store that loads its versions by the options of `add_runtime_options`."""
-    return BundleStore(
-        folder,
-        **more,
-        trust=arguments.trust,
-        providers=arguments.provider or ("cpu",),
-        allow_fallback=arguments.allow_fallback,
-        threads=arguments.threads,
-        gpu_layers=arguments.gpu_layers,
-        state_folder=arguments.state_folder,
-        index=arguments.index,
-        profile=arguments.profile,
-        loss=arguments.loss,
-        risk=arguments.risk,
-        target=arguments.target,
-        overlay_key=chosen_key(arguments),
-    )
+    return BundleStore(folder, **more, **loading_options(arguments), overlay_key=chosen_key(arguments))
 
 
 def _add(arguments: argparse.Namespace) -> Mapping[str, Any]:

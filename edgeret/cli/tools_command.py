@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from edgeret.bundle.overlay_file import read_overlay
+from edgeret.adapters.serve.service import altered, listed
 from edgeret.cli.options import (
     add_examples,
     add_overlay_options,
     add_runtime_options,
+    changes_in,
     chosen_key,
     chosen_overlay,
     load_runtime,
     read_shown,
 )
 from edgeret.errors import InputError
-from edgeret.runtime.kept import summed
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.console import add_command, table, warn
 from edgeret.types import Tool
@@ -52,14 +52,7 @@ def add_tools_command(commands: Any) -> None:
 
 def _list(arguments: argparse.Namespace) -> Mapping[str, Any]:
     runtime, path = load_runtime(arguments), chosen_overlay(arguments)
-    records = () if path is None else read_overlay(path, runtime.manifest.fingerprint, chosen_key(arguments))
-    changes = summed(records)
-    sources = dict.fromkeys(changes.added, "added") | dict.fromkeys(changes.replaced, "replaced")
-    tools = [
-        {"name": tool.name, "description": tool.description, "source": sources.get(tool.name, "bundle")}
-        for tool in runtime.tools.values()
-    ]
-    return {"tools": tools, "removed": list(changes.removed), "overlay": None if path is None else str(path)}
+    return listed(runtime, changes_in(runtime, path, chosen_key(arguments)), path)
 
 
 def _print_list(result: Mapping[str, Any]) -> str:
@@ -100,14 +93,7 @@ def _changed(
     after = runtime.with_tools(add=add, remove=remove, replace=replace, keep=True)
     path = chosen_overlay(arguments)
     assert path is not None, "a command that writes has an overlay"
-    return {
-        "added": [tool.name for tool in add],
-        "removed": list(remove),
-        "replaced": [tool.name for tool in replace],
-        "tools": len(after.tools),
-        "overlay": str(path),
-        "overlay_bytes": path.stat().st_size if path.exists() else 0,
-    }
+    return altered(after, add, remove, replace, path)
 
 
 def _print_change(result: Mapping[str, Any]) -> str:

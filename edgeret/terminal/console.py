@@ -86,10 +86,13 @@ def add_command(
     printer: Printer,
     bundle: bool = False,
     tools: bool = False,
+    about: str = "",
 ) -> argparse.ArgumentParser:
-    """Adds a command with `--json`; with `bundle`, its first argument is a bundle's folder,
-    and with `tools` a file of tools may stand there."""
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
+    """Adds a command with `--json`; with `bundle`, its first argument is a bundle's folder, and with `tools` a file of
+    tools may stand there. `about` is what its own help says in lines of their own, in the place of `help_text`."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=about or help_text)
+    if about:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
     if bundle:
         parser.add_argument("bundle", metavar="BUNDLE", help=BUNDLE_HELP if tools else "folder of the bundle")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout and nothing else there")
@@ -160,6 +163,20 @@ def _quote_the_query(arguments: argparse.Namespace, extra_words: Sequence[str]) 
 def warn(message: str) -> None:
     """One line on stderr about what is no error, but should be known."""
     print(_one_line(f"warning: {message}"), file=sys.stderr)  # noqa: T201
+
+
+def speaker(who: str) -> Callable[[str], None]:
+    """Says lines on stderr in the name of a server."""
+
+    def say(message: str) -> None:
+        print(f"{who}: {visible(message)}", file=sys.stderr, flush=True)  # noqa: T201
+
+    return say
+
+
+def counts(result: Mapping[str, Any]) -> str:
+    """What a server did, in a line."""
+    return ", ".join(f"{name} {count}" for name, count in result.items())
 
 
 def tell(message: str) -> None:

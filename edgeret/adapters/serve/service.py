@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from edgeret import BundleStore, Call, Demonstration, InputError, Runtime, Task, Tool, __version__, read_tool
+from edgeret import BundleStore, Call, Decision, Demonstration, InputError, Runtime, Task, Tool, __version__, read_tool
 from edgeret.adapters.serve.kinds import MisfitError
 from edgeret.adapters.serve.sessions import Sessions
 from edgeret.quoting import quoted, suggestion
@@ -27,6 +27,12 @@ class Changes:
 
     sources: dict[str, str] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
+
+    @staticmethod
+    def of(changes: Any) -> Changes:
+        """Of names that were added, replaced and removed, as an overlay and a store have them."""
+        sources = dict.fromkeys(changes.added, "added") | dict.fromkeys(changes.replaced, "replaced")
+        return Changes(sources, sorted(changes.removed))
 
 
 class Service:
@@ -89,15 +95,7 @@ class Service:
         runtime, strategy = self.runtime, fields.get("strategy", "auto")
         needed = fields.get("needed", False)
         found = runtime.search_with_trace(texts, fields.get("k", 10), strategy=strategy, needed=needed)
-        return {
-            "query": texts[0],
-            "queries": list(dict.fromkeys(texts)),
-            "strategy": strategy,
-            "index": runtime.loaded.index_kind,
-            "hits": [hit.to_dict() for hit in found.hits],
-            "complete": found.trace.complete,
-            "problem": found.trace.problem,
-        }
+        return searched(runtime, list(dict.fromkeys(texts)), strategy, found)
 
     def plan(self, fields: Fields) -> dict[str, Any]:
         """As `plan --json`. Raises InputError, PlannerError or MissingExtraError."""
@@ -116,14 +114,8 @@ class Service:
 
     def tools(self, _: Fields) -> dict[str, Any]:
         """As `tools list --json`. Raises nothing."""
-        changed = self._changed if self._store is None else _of(self._store)
-        sources, tools = changed.sources, self.runtime.tools.values()
-        told = [
-            {"name": tool.name, "description": tool.description, "source": sources.get(tool.name, "bundle")}
-            for tool in tools
-        ]
-        overlay = None if self._overlay is None else str(self._overlay)
-        return {"tools": told, "removed": list(changed.removed), "overlay": overlay}
+        changed = self._changed if self._store is None else Changes.of(self._store.changes)
+        return listed(self.runtime, changed, self._overlay)
 
     def change(self, fields: Fields) -> dict[str, Any]:
         """As `tools add --json`. Raises OffError, InputError and OverlayError."""
@@ -176,13 +168,53 @@ class Service:
         else:
             self._given = after = runtime.with_tools(add=fresh, remove=gone, replace=there, keep=keep)
             self._changed = _summed(self._changed, fresh, gone, there)
-        return {
-            "added": [tool.name for tool in fresh],
-            "removed": gone,
-            "replaced": [tool.name for tool in there],
-            "tools": len(after.tools),
-            **_kept(self._overlay),
-        }
+        return altered(after, fresh, gone, there, self._overlay)
+
+
+def searched(runtime: Runtime, texts: Sequence[str], strategy: str, found: Any) -> dict[str, Any]:
+    """What was found for texts, with its trace, as JSON-ready data."""
+    return {
+        "query": texts[0],
+        "queries": list(texts),
+        "strategy": strategy,
+        "index": runtime.loaded.index_kind,
+        "hits": [hit.to_dict() for hit in found.hits],
+        "complete": found.trace.complete,
+        "problem": found.trace.problem,
+    }
+
+
+def listed(runtime: Runtime, changed: Changes, overlay: Path | None) -> dict[str, Any]:
+    """The tools, which of them changed, and where that is kept."""
+    told = [
+        {"name": tool.name, "description": tool.description, "source": changed.sources.get(tool.name, "bundle")}
+        for tool in runtime.tools.values()
+    ]
+    return {"tools": told, "removed": list(changed.removed), "overlay": None if overlay is None else str(overlay)}
+
+
+def altered(
+    after: Runtime, added: Sequence[Tool], removed: Sequence[str], replaced: Sequence[Tool], overlay: Path | None
+) -> dict[str, Any]:
+    """What became of the tools, and where that is kept."""
+    return {
+        "added": [tool.name for tool in added],
+        "removed": list(removed),
+        "replaced": [tool.name for tool in replaced],
+        "tools": len(after.tools),
+        **_kept(overlay),
+    }
+
+
+def decided(decision: Decision, arguments: bool, explained: bool, instead: str | None = None) -> dict[str, Any]:
+    """A decision, with its call's `arguments` and with why it came out so where that is wanted."""
+    told = decision.to_dict()
+    if arguments:
+        told["arguments"] = {name: one.to_dict() for name, one in decision.arguments.items()}
+        told["missing"] = dict(decision.missing)
+    if explained:
+        told["explanation"] = decision.explain(instead).to_dict()
+    return told
 
 
 def _kept(path: Path | None) -> dict[str, Any]:
@@ -201,14 +233,7 @@ def _decided(task: Task, fields: Fields) -> dict[str, Any]:
         if (tool, len(task.calls)) not in known:  # a session's turn may be asked twice
             task.failed(tool, reason)
     options = {name: fields[name] for name in ("policy", "risk", "k") if name in fields}
-    decision = task.next(**options)
-    told = decision.to_dict()
-    if fields.get("arguments"):
-        told["arguments"] = {name: one.to_dict() for name, one in decision.arguments.items()}
-        told["missing"] = dict(decision.missing)
-    if fields.get("explain"):
-        told["explanation"] = decision.explain().to_dict()
-    return told
+    return decided(task.next(**options), fields.get("arguments", False), fields.get("explain", False))
 
 
 def _check_names(runtime: Runtime, fields: Fields) -> None:
@@ -237,12 +262,6 @@ def _tool(entry: Any, place: int) -> Tool:
         return read_tool(entry, path)
     except InputError as error:
         raise MisfitError(path, str(error).removeprefix(f"{path}: ")) from None
-
-
-def _of(store: BundleStore) -> Changes:
-    changes = store.changes
-    sources = dict.fromkeys(changes.added, "added") | dict.fromkeys(changes.replaced, "replaced")
-    return Changes(sources, sorted(changes.removed))
 
 
 def _summed(before: Changes, added: Sequence[Tool], gone: Sequence[str], replaced: Sequence[Tool]) -> Changes:
