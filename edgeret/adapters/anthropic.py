@@ -8,7 +8,7 @@ from typing import Any
 
 from edgeret import InputError, Runtime
 from edgeret.adapters.asked import asked
-from edgeret.adapters.choosing import choose
+from edgeret.adapters.choosing import chosen
 from edgeret.adapters.conversation import Conversation, Reader
 from edgeret.adapters.plain import field, name_in, record, records, texts
 from edgeret.adapters.searching import DEFAULT_K, DESCRIPTION, NAME, PARAMETERS, Search
@@ -30,7 +30,7 @@ def select_tools(
 ) -> list[Any]:
     """`edgeret.adapters.openai.select_tools` for the shape of Anthropic's messages. A tool that carries `cache_control`
     can be among those that are left out: put the mark on the system prompt instead."""
-    return choose(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage), queries)
+    return list(chosen(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage), queries).values())
 
 
 def definition(entry: Any) -> Mapping[str, Any] | None:

@@ -11,23 +11,8 @@ from typing import Any
 from edgeret import InputError, Runtime
 from edgeret.adapters.plain import tool
 from edgeret.adapters.selection import Amount, Shape, keep
-from edgeret.adapters.tool_sets import Definitions, ToolSets, read_definitions, shared
+from edgeret.adapters.tool_sets import Definitions, ToolSets, either, read_definitions
 from edgeret.quoting import few
-
-
-def choose(
-    shape: Shape,
-    messages: Any,
-    tools: Sequence[Any],
-    tool_choice: Any,
-    base: str | Path | Runtime | ToolSets | None,
-    runtime: Runtime | None,
-    amount: Amount,
-    queries: str | Sequence[str] | None = None,
-) -> list[Any]:
-    """The given tools that are kept. A dict in which something hides gives way to a copy without it; objects of an SDK
-    stay as they are. Raises InputError for options that do not fit, and what `edgeret.load` raises."""
-    return list(chosen(shape, messages, tools, tool_choice, base, runtime, amount, queries).values())
 
 
 def chosen(
@@ -40,15 +25,15 @@ def chosen(
     amount: Amount,
     queries: str | Sequence[str] | None = None,
 ) -> dict[int, Any]:
-    """The same, by their places in the list. Raises as `choose`."""
-    if (base is None) == (runtime is None):
-        raise InputError("give base, a bundle whose encoder reads the tools, or runtime, one that was made for them")
+    """The given tools that are kept, by their places in the list. A dict in which something hides gives way to a copy
+    without it; objects of an SDK stay as they are. Raises InputError for options that do not fit, and what
+    `edgeret.load` raises."""
+    sets = either(base, runtime)
     if isinstance(tools, str) or not isinstance(tools, Sequence):
         raise InputError(f"tools must be a list, found {type(tools).__name__}")
     said = shape.conversation(messages)
     described = [tool(entry) for entry in tools]
-    if base is not None:
-        sets = shared(base)
+    if sets is not None:
         definitions = sets.definitions(described, shape.definition)
         if said.wanted is None or not definitions.tools:
             return _shown(range(len(tools)), tools, definitions)
@@ -64,5 +49,5 @@ def _shown(kept: Iterable[int], tools: Sequence[Any], definitions: Definitions) 
     clean = definitions.clean
     if clean:
         names = few([definitions.names[i] or "(no function)" for i in clean])
-        warnings.warn(f"{len(clean)} of {len(tools)} tools held characters that nobody sees: {names}", stacklevel=5)
+        warnings.warn(f"{len(clean)} of {len(tools)} tools held characters that nobody sees: {names}", stacklevel=4)
     return {i: deepcopy(clean[i]) if i in clean and isinstance(tools[i], dict) else tools[i] for i in kept}

@@ -15,12 +15,12 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict
 
-from edgeret import InputError, Runtime, without_hidden
+from edgeret import Runtime, without_hidden
 from edgeret.adapters import openai
 from edgeret.adapters.choosing import chosen
 from edgeret.adapters.conversation import Conversation, Reader
 from edgeret.adapters.selection import Amount, Shape
-from edgeret.adapters.tool_sets import ToolSets, shared
+from edgeret.adapters.tool_sets import ToolSets, either, shared
 from edgeret.outcomes import outcome
 
 _log = logging.getLogger(__name__)
@@ -76,11 +76,7 @@ class ToolSelector(AgentMiddleware[Any, Any, Any]):
         """As `edgeret.adapters.openai.select_tools`. Raises InputError for options that do not fit, and what
         `edgeret.load` raises; afterwards nothing raises: an agent's turn that could be answered with all tools is."""
         super().__init__()
-        if (base is None) == (runtime is None):
-            raise InputError(
-                "give base, a bundle whose encoder reads the tools, or runtime, one that was made for them"
-            )
-        self._base, self._runtime = None if base is None else shared(base), runtime
+        self._base, self._runtime = either(base, runtime), runtime
         self._amount, self._always = Amount(k, coverage), frozenset(always)
         self._told = False
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeret import InputError, Runtime
 from edgeret.adapters.asked import usable
-from edgeret.adapters.choosing import choose
+from edgeret.adapters.choosing import chosen
 from edgeret.adapters.conversation import Conversation, Reader, objects
 from edgeret.adapters.plain import field, name_in, record, records, texts, tool
 from edgeret.adapters.searching import DEFAULT_K, DESCRIPTION, PARAMETERS, Search
@@ -42,7 +42,7 @@ def select_tools(
     besides; and all, where nobody said anything. Messages and tools may be the SDK's own objects. Raises InputError for
     options out of range, and for messages and words that cannot be read; and what `edgeret.load` raises.
     """
-    return choose(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage), queries)
+    return list(chosen(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage), queries).values())
 
 
 def definition(entry: Any) -> Mapping[str, Any] | None:

@@ -10,7 +10,7 @@ from edgeret import InputError, Runtime
 from edgeret.adapters.asked import HOW, PROPERTIES
 from edgeret.adapters.plain import tool
 from edgeret.adapters.selection import Amount
-from edgeret.adapters.tool_sets import Definition, ToolSets, read_definitions, shared
+from edgeret.adapters.tool_sets import Definition, ToolSets, either, read_definitions
 
 DEFAULT_K = 5
 """Tools that a search gives: what Anthropic's own gives, too."""
@@ -37,13 +37,9 @@ class Search:
     ) -> None:
         """`definition` gives what `edgeret.read_tool` reads of an entry, None for one that is always loaded. Raises
         InputError where none is left to be found, and what `edgeret.load` raises."""
-        if (base is None) == (runtime is None):
-            raise InputError(
-                "give base, a bundle whose encoder reads the tools, or runtime, one that was made for them"
-            )
+        sets = either(base, runtime)
         self._k = Amount(k).k or DEFAULT_K
         self.entries = [tool(entry) for entry in entries]
-        sets = None if base is None else shared(base)
         read = (sets.definitions if sets else read_definitions)(self.entries, definition)
         known = {each.name for each in read.tools} if runtime is None else set(runtime.tools)
         self._place: dict[str, int] = {}

@@ -244,3 +244,11 @@ def shared(base: str | Path | Runtime | ToolSets) -> ToolSets:
                 with suppress(KeyError):
                     _shared.popitem(last=False)
         return _shared[key]
+
+
+def either(base: str | Path | Runtime | ToolSets | None, runtime: Runtime | None) -> ToolSets | None:
+    """The tool sets over a base, None where a runtime is given instead. Raises InputError for both and for none, and
+    what `edgeret.load` raises."""
+    if (base is None) == (runtime is None):
+        raise InputError("give base, a bundle whose encoder reads the tools, or runtime, one that was made for them")
+    return None if base is None else shared(base)

@@ -22,9 +22,8 @@ from edgeret.cli.options import (
     chosen_overlay,
     load_runtime,
 )
-from edgeret.cli.overlay_told import line, told
 from edgeret.cli.picture import clusters_told, draw
-from edgeret.cli.signed_told import signature_check
+from edgeret.cli.told import overlay_line, overlay_told, signature_check
 from edgeret.encoders.base import EncoderSpec
 from edgeret.encoders.languages import read_languages
 from edgeret.encoders.variants import read_variants
@@ -66,9 +65,8 @@ def add_bundle_commands(commands: Any) -> None:
 def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     bundle = open_bundle(arguments.bundle, content_hash=arguments.content_hash, trust=arguments.trust)
     info, where = bundle.manifest.info, str(bundle.path)
-    encoder = get(info, roles.INFO_ENCODER, dict, where)
-    EncoderSpec.from_dict(get(encoder, "spec", dict, where), where)
-    read_languages(encoder, where)
+    EncoderSpec.of(info, where)
+    read_languages(info[roles.INFO_ENCODER], where)
     names = get_strings(bundle.map(roles.INDEX), "names", where)
     if arguments.html is None and arguments.live is not None:
         raise InputError("--live is for a page; name it with --html FILE")
@@ -78,12 +76,12 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return {
         **({} if arguments.html is None else {"html": arguments.html}),
         "bundle": str(bundle.path),
-        "overlay": told(chosen_overlay(arguments), bundle.manifest, chosen_key(arguments)),
+        "overlay": overlay_told(chosen_overlay(arguments), bundle.manifest, chosen_key(arguments)),
         "format_version": bundle.manifest.version,
         "content_hash": bundle.manifest.content_hash,
         "built_with": info.get(roles.INFO_EDGERET),
         "size_mb": round(bundle.size / 1e6, 3),
-        "encoder": encoder,
+        "encoder": info[roles.INFO_ENCODER],
         "variants": _variants_info(bundle),
         "static": _static_info(bundle),
         "planner": _planner_info(bundle),
@@ -167,7 +165,7 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
     rows = [[f["name"], f["role"], round(f["size"] / 1e6, 3), f["licence"], f["source"]] for f in result["files"]]
     lines = [
         f"bundle   {result['bundle']}, format {result['format_version']}, {result['size_mb']} MB",
-        f"overlay  {line(result['overlay'])}",
+        f"overlay  {overlay_line(result['overlay'])}",
         f"hash     {result['content_hash']}",
         f"encoder  {_told(result['encoder'].get('card'))}, {spec['precision']} ({spec['instruction_set']})",
         f"speaks   {_told_of_languages(result['encoder'].get('languages', []))}",
@@ -247,9 +245,9 @@ def _check_place(folder: Path) -> None:
 def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
     try:
         runtime = load_runtime(arguments)
-        kept = told(chosen_overlay(arguments), runtime.manifest, chosen_key(arguments))
+        kept = overlay_told(chosen_overlay(arguments), runtime.manifest, chosen_key(arguments))
         found = examine(runtime)
-        detail = f"{line(kept)}; {runtime.learned.status}"
+        detail = f"{overlay_line(kept)}; {runtime.learned.status}"
         found["checks"].append({"name": "overlay", "ok": True, "detail": detail})
         return found
     except InputError:

@@ -33,10 +33,10 @@ from edgeret.cli.options import (
     positive,
     probability,
 )
-from edgeret.cli.read_lines import read_lines
 from edgeret.cli.report_command import add_report_command
 from edgeret.cli.serve_command import add_serve_commands
 from edgeret.cli.store_command import add_store_command
+from edgeret.cli.told import read_lines
 from edgeret.cli.tools_command import add_tools_command
 from edgeret.cli.trace_page import draw_trace, took
 from edgeret.cli.try_command import add_try_command

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle.roles import INFO_ENCODER
 from edgeret.errors import BundleError
 from edgeret.fields import get
 from edgeret.quoting import said
@@ -76,6 +77,11 @@ class EncoderSpec:
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain data, for the manifest and the fingerprint."""
         return asdict(self)
+
+    @staticmethod
+    def of(info: Mapping[str, Any], where: str) -> EncoderSpec:
+        """What a manifest's information says. Raises BundleError as `from_dict`."""
+        return EncoderSpec.from_dict(get(get(info, INFO_ENCODER, dict, where), "spec", dict, where), where)
 
     @staticmethod
     def from_dict(value: dict[str, Any], where: str) -> EncoderSpec:

@@ -42,9 +42,9 @@ def checked_spec(bundle: Bundle) -> EncoderSpec:
     """What the manifest says of the encoder, once it is proved to be of these very files. A bundle that was thinned
     lacks the weights themselves, and says what they were. Raises BundleError."""
     where = f"{bundle.path} (encoder)"
-    told = get(bundle.manifest.info, roles.INFO_ENCODER, dict, where)
-    spec = EncoderSpec.from_dict(get(told, "spec", dict, where), where)
+    spec = EncoderSpec.of(bundle.manifest.info, where)
     entry = bundle.manifest.file(roles.TABLE) or bundle.manifest.file(roles.ENCODER)
+    told = bundle.manifest.info[roles.INFO_ENCODER]
     weights = get(told, "weights", str, where) if entry is None else entry.sha256
     hashes = {entry.role: entry.sha256 for entry in bundle.manifest.files}
     fingerprint = encoder_fingerprint(spec.to_dict(), weights, hashes.get(roles.TOKENIZER, ""))

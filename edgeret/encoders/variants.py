@@ -84,7 +84,7 @@ def _variant(value: Any, manifest: Manifest, where: str) -> Variant:
     if (target != MOBILE and lengths != sorted(set(lengths))) or (len(files) > 1 and target in (CPU, GPU)):
         raise BundleError(f"{where}: its files must have lengths of their own, in order; {REBUILD}")
     spec = EncoderSpec.from_dict(get(value, "spec", dict, where), where)
-    own = EncoderSpec.from_dict(get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where), where)
+    own = EncoderSpec.of(manifest.info, where)
     if replace(spec, precision=own.precision, instruction_set=own.instruction_set) != own:
         raise BundleError(f"{where}: not made of this bundle's encoder; {REBUILD}")
     return Variant(name, target, tuple(files), spec)
@@ -101,8 +101,7 @@ def choose_variant(manifest: Manifest, target: str | None, provider: str, where:
         return None
     running = [variant for variant in variants if variant.target in LOADABLE]
     has_encoder = manifest.file(roles.ENCODER) is not None
-    own = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
-    spec = EncoderSpec.from_dict(own, where)
+    spec = EncoderSpec.of(manifest.info, where)
     target = None if target is None else target.lower()
     wanted = target or (GPU if provider in FOR_GPU else NPU if provider in FOR_NPU else CPU)
     named = [variant for variant in running if variant.name == wanted]

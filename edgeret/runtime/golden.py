@@ -12,7 +12,7 @@ import numpy as np
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
-from edgeret.encoders.base import MIN_COSINE
+from edgeret.encoders.base import MIN_COSINE, EncoderSpec
 from edgeret.errors import BundleError, EdgeretError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.inputs.query import check_query
@@ -122,9 +122,9 @@ def decide_again(runtime: Runtime, query: str, history: Sequence[str]) -> tuple[
 def _vectors(name: str, runtime: Runtime, cosines: Sequence[float]) -> dict[str, Any]:
     if not cosines:
         return _check(name, True, "none in this bundle, so there is nothing to compare with")
-    told = get(get(runtime.manifest.info, roles.INFO_ENCODER, dict, name), "spec", dict, name)
     # What runs may be a variant; its vectors can be no nearer to the golden ones than both graphs are to the original.
-    floor = min(MIN_COSINE[runtime.loaded.spec.precision], MIN_COSINE[get(told, "precision", str, name)])
+    specs = runtime.loaded.spec, EncoderSpec.of(runtime.manifest.info, name)
+    floor = min(MIN_COSINE[spec.precision] for spec in specs)
     worst = min(cosines)
     detail = f"cosine to the build host's vectors at least {worst:.5f} over {len(cosines)} queries, {floor} needed"
     if not worst >= floor:

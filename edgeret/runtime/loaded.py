@@ -290,8 +290,7 @@ class Loaded:
     def own_encoder(self) -> OwnEncoder:
         """The library's encoder."""
         where = f"{self.path} ({roles.INFO_ENCODER})"
-        told = get(self.manifest.info, roles.INFO_ENCODER, dict, where)
-        return OwnEncoder(self.core, EncoderSpec.from_dict(get(told, "spec", dict, where), where))
+        return OwnEncoder(self.core, EncoderSpec.of(self.manifest.info, where))
 
 
 def load_bundle(path: str | Path, options: LoadOptions) -> Loaded:

@@ -10,8 +10,9 @@ from typing import Any
 
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle, read_manifest
+from edgeret.encoders.base import EncoderSpec
 from edgeret.errors import BundleError
-from edgeret.fields import get, get_strings
+from edgeret.fields import get_strings
 from edgeret.records import dataclass
 from edgeret.runtime.learned_plan import LearnedPlan
 from edgeret.runtime.loading import load, with_overlay
@@ -137,8 +138,7 @@ class Loading:
             place = version_path(self.folder, active.content_hash)
             manifest = read_manifest(place)
             where, old = str(self.folder), manifest.fingerprint
-            spec = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
-            dimension = get(spec, "dimension", int, where)
+            dimension = EncoderSpec.of(manifest.info, where).dimension
             if old == fingerprint:
                 return None
             bundle = open_bundle(place, content_hash=active.content_hash, only=(roles.INDEX,))

@@ -61,8 +61,7 @@ def _names(manifest: Manifest, variants: Sequence[Variant], keep: str, source: P
     keep = keep.lower()
     found = {variant.name for variant in variants if keep in (variant.name, variant.target)}
     where = f"{source} (encoder)"
-    told = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
-    if keep in targets_of_encoder(EncoderSpec.from_dict(told, where)):
+    if keep in targets_of_encoder(EncoderSpec.of(manifest.info, where)):
         found |= set(own)
     if not found:
         known = list(dict.fromkeys([*every, *(variant.target for variant in variants)]))

@@ -175,8 +175,7 @@ class Toolbox:
         self._metrics.decided("chosen" if scores else "declined", "search", perf_counter() - began)
         query, *more = texts
         self._request.search(query, list(scores), more)
-        if self._shown.mode == "trim" and await self._trim():
-            await self._tell()
+        await self.changed()
         known = self._catalogue.definitions
         found = [{**known[name].found, "score": round(score, 3)} for name, score in scores.items() if name in known]
         found += [
@@ -204,8 +203,7 @@ class Toolbox:
                 if (line := f"not learned: {error}") not in self._told:
                     self._told.add(line)
                     self._say(line)
-        if self._shown.mode == "trim" and await self._trim():
-            await self._tell()
+        await self.changed()
 
     async def _trim(self) -> bool:
         """Chooses the tools that are listed; whether they are others than before."""
