@@ -16,11 +16,11 @@ from rewritten import changed, rewrite
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 import edgeret
-from edgeret.bundle.few_bits import to_halves
 from edgeret.errors import BundleError
 from edgeret_export.reference.encoders.base import LoadedTokenizer
 from edgeret_export.reference.encoders.word_tokens import WordTokens
 from edgeret_export.reference.encoders.word_vectors import DIMENSION, WordVectors, pack_word_vectors
+from edgeret_export.reference.few_bits import to_halves
 from edgeret_export.reference.runtime import components_of
 
 PIECES = ("[UNK]", "book", "flight", "fly", "##ing", "##s", "a", "##a")

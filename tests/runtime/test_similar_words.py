@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from edgeret.bundle.few_bits import to_halves
 from edgeret.inputs.words import forms, words
 from edgeret.types import Tool
 from edgeret_export.reference import similar_words
 from edgeret_export.reference.encoders.base import LoadedTokenizer
 from edgeret_export.reference.encoders.word_vectors import DIMENSION, WordVectors
+from edgeret_export.reference.few_bits import to_halves
 from edgeret_export.reference.similar_words import FLOOR, SimilarWords, table_of, tool_forms
 
 # Angles of a circle: "mail" and "letter" stand 30 degrees apart, "song" and "tune" 40, and others at right angles.

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeret.bundle.few_bits import from_bytes, from_halves, to_bytes, to_halves
+from edgeret.bundle.few_bits import from_bytes
 from edgeret.encoders.base import segment_means
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
+from edgeret_export.reference.few_bits import from_halves, to_bytes, to_halves
 from edgeret_export.reference.scoring import products
 from edgeret_export.reference.scoring.head import FactoredHead, HeadArrays, log_softmax
 

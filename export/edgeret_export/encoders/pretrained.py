@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.codec import get_array, pack, unpack
-from edgeret.bundle.few_bits import from_bytes, from_halves, get_scales, to_bytes, to_halves
+from edgeret.bundle.few_bits import from_bytes, get_scales
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.terminal.progress import say
@@ -21,6 +21,7 @@ from edgeret_export.encoders.asked import Asked
 from edgeret_export.encoders.encodings import remembered, start
 from edgeret_export.encoders.export import encoder_of, export_encoder
 from edgeret_export.encoders.static import Alone, Pretrained, TableFit, Texts, single_tokens
+from edgeret_export.reference.few_bits import from_halves, to_bytes, to_halves
 from edgeret_export.sources.cards import Card, cards_folder
 from edgeret_export.sources.fetch import sha256_of
 

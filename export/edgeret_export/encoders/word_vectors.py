@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.bundle.few_bits import to_halves
 from edgeret.errors import InputError
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.onnx_graph import read_onnx
 from edgeret_export.encoders.static import principal
 from edgeret_export.reference.encoders.tokenizer import load_tokenizer
 from edgeret_export.reference.encoders.word_vectors import DIMENSION, WordVectors
+from edgeret_export.reference.few_bits import to_halves
 
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 """What stands for a space in pieces of SentencePiece."""

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
-from edgeret.bundle.few_bits import to_bytes
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 from edgeret_export.fitting.chunks import CHUNK, MAX_COUNT, STAGES, Chunk, cut
 from edgeret_export.fitting.curvature import Curvature, Moments
@@ -20,6 +19,7 @@ from edgeret_export.fitting.lbfgs import minimise
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.reference.few_bits import to_bytes
 from edgeret_export.reference.scoring.head import FactoredHead, HeadArrays
 
 POPULARITY_PRIOR = 3.0

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array, pack
-from edgeret.bundle.few_bits import get_scales, to_bytes
+from edgeret.bundle.few_bits import get_scales
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 from edgeret_export.reference.encoders.base import Encoder
+from edgeret_export.reference.few_bits import to_bytes
 from edgeret_export.reference.scoring.argument_head import ArgumentHead, pack_head, unpack_head
 from edgeret_export.reference.scoring.argument_joining import NAMES, TUNED
 from edgeret_export.reference.scoring.argument_shape import POOL, TRAITS

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.codec import get_array, pack, unpack
-from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
+from edgeret.bundle.few_bits import from_bytes, get_scales
 from edgeret.encoders.base import EncodedQuery, EncoderSpec, failure, segment_means
 from edgeret.errors import BundleError, InputError
 from edgeret.types import SEGMENTS
 from edgeret_export.reference.encoders.base import LoadedTokenizer
 from edgeret_export.reference.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
+from edgeret_export.reference.few_bits import to_bytes
 from edgeret_export.reference.stopwatch import Stopwatch
 
 REBUILD = "build the bundle again"

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array, pack
-from edgeret.bundle.few_bits import from_halves, get_scales, to_halves
+from edgeret.bundle.few_bits import get_scales
 from edgeret.bundle.reader import Bundle
 from edgeret.encoders.base import REBUILD, failure
 from edgeret.errors import BundleError
 from edgeret_export.reference.encoders.base import LoadedTokenizer
+from edgeret_export.reference.few_bits import from_halves, to_halves
 
 DIMENSION = 64
 """Numbers of a piece's vector. On sets that no fit saw, 128 find no more, and 32 half a point less."""

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.codec import get_array
-from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
+from edgeret.bundle.few_bits import from_bytes, get_scales
 from edgeret.errors import BundleError
+from edgeret_export.reference.few_bits import to_bytes
 from edgeret_export.reference.scoring.argument_shape import BEFORE, HEADS, LAYERS, LONGEST, RELATIONS, WIDTH, shapes
 
 Rows = NDArray[Any]

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array, pack
-from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes, to_halves, unpaired
+from edgeret.bundle.few_bits import from_bytes, get_scales
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.records import dataclass
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
+from edgeret_export.reference.few_bits import to_bytes, to_halves, unpaired
 from edgeret_export.reference.scoring.prior import SAID
 
 _FLOOR = np.float32(-60.0)

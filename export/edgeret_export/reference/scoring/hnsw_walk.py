@@ -7,7 +7,7 @@ from bisect import bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.bundle.few_bits import to_bytes
+from edgeret_export.reference.few_bits import to_bytes
 from edgeret_export.reference.scoring.hnsw_file import Links
 
 _SUM = 2**31 - 1

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array, pack, unpack
-from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
+from edgeret.bundle.few_bits import from_bytes, get_scales
 from edgeret.bundle.index_form import CROSSOVER, StoredAs
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get_strings
 from edgeret.types import IndexKind
+from edgeret_export.reference.few_bits import to_bytes
 from edgeret_export.reference.scoring import hnsw_file
 from edgeret_export.reference.scoring.examples import Examples
 from edgeret_export.reference.scoring.hnsw_file import EF_CONSTRUCTION, M
