@@ -166,8 +166,8 @@ def open_bundle(
     signed; both are checked before its manifest is parsed and any other file opened. Should a writer put another bundle
     in its place meanwhile, that one is read. Of the known roles, `only` these are.
     """
-    path, wanted, signed = Path(path), wanted_hash(content_hash), signed_by(path, trust)
-    return in_folder(path, lambda folder: verified(folder, path, manifest_of(folder, wanted, signed=signed), only))
+    path, read = Path(path), reading_manifest(path, content_hash, trust)
+    return in_folder(path, lambda folder: verified(folder, path, read(folder), only))
 
 
 def verified(folder: Folder, path: Path, manifest: Manifest, only: Wanted) -> Bundle:
@@ -190,7 +190,7 @@ def verified(folder: Folder, path: Path, manifest: Manifest, only: Wanted) -> Bu
 
 
 def reading_manifest(
-    path: Path, content_hash: str | None, trust: Trusted | Sequence[Trusted] | None
+    path: str | Path, content_hash: str | None, trust: Trusted | Sequence[Trusted] | None
 ) -> Callable[[Folder], Manifest]:
     """What gives the manifest of a folder at `path`, once open; the rest is read now. Raises as `open_bundle` does."""
     wanted, signed = wanted_hash(content_hash), signed_by(path, trust)
@@ -202,11 +202,10 @@ def verify_bundle(
 ) -> Manifest:
     """Proves every listed file, those of unknown roles too, without holding any in memory; `content_hash` and `trust`
     are those of `open_bundle`. Raises BundleError."""
-
-    wanted, signed = wanted_hash(content_hash), signed_by(path, trust)
+    manifest_of = reading_manifest(path, content_hash, trust)
 
     def read(folder: Folder) -> Manifest:
-        manifest = manifest_of(folder, wanted, signed=signed)
+        manifest = manifest_of(folder)
         for entry in manifest.files:
             _open_verified(folder, entry).close()
         return manifest
@@ -231,14 +230,11 @@ def wanted_hash(content_hash: str | None) -> str | None:
     if content_hash is None:
         return None
     wanted = content_hash.strip().lower()
-    if not _HASH.fullmatch(wanted):
+    if not re.fullmatch("[0-9a-f]{64}", wanted):
         raise InputError(
             f"a content hash has 64 hexadecimal digits, found {quoted(content_hash)}; see: edgeret inspect"
         )
     return wanted
-
-
-_HASH = re.compile("[0-9a-f]{64}")
 
 
 def signed_by(path: str | Path, trust: Trusted | Sequence[Trusted] | None) -> Signed | None:
@@ -285,14 +281,10 @@ def parse_manifest(
     if not isinstance(body, bytes) or digest != manifest_digest(version, body) or data != wrap(version, body):
         raise damaged
     if version != FORMAT_VERSION and not (older and version < FORMAT_VERSION):
-        raise BundleError(
-            f"{where}: format version {version}, this edgeret reads {FORMAT_VERSION}; "
-            + (
-                "install a newer edgeret"
-                if version > FORMAT_VERSION
-                else "it was built by an older one: build it again"
-            )
+        remedy = (
+            "install a newer edgeret" if version > FORMAT_VERSION else "it was built by an older one: build it again"
         )
+        raise BundleError(f"{where}: format version {version}, this edgeret reads {FORMAT_VERSION}; {remedy}")
     if content_hash is not None and content_hash != digest.hex():
         raise BundleError(
             f"{where}: another bundle than the one asked for (expected content hash {content_hash}, "
