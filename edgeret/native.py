@@ -12,10 +12,6 @@ import os
 
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")  # 2^20 ticks, half a millisecond
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""What glibc's malloc.h calls them."""
-_KEPT = 1 << 30
-
 
 def give_back() -> None:
     """Gives memory that was freed back to the system, where the C library has a call for that (glibc); half a
@@ -24,15 +20,3 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError, TypeError):
         return
-
-
-def keep_memory() -> None:
-    """Keeps what was freed for the next request of memory, where the C library has a call for that (glibc). For a
-    process that copies a model of a hundred megabytes forty times and then ends: handed back and fetched again each
-    time, its pages cost 4 s of a build. Any other process should not have it."""
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return
-    for what in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
-        mallopt(what, _KEPT)

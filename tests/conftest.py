@@ -17,7 +17,6 @@ from _pytest.mark import ParameterSet
 from core_build import core, core_library, failing_core  # noqa: F401  (fixtures)
 from shared import once, place
 
-from edgeret.bundle.writer import writing
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tool_text import tool_text
@@ -37,6 +36,7 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, find_card
 from edgeret_export.sources.encoder_card import EncoderCard
 from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import read_prior
+from edgeret_export.writer import writing
 
 # A shell that runs the tests behind `&` has SIGINT ignored, and every command that a test starts would inherit it and
 # never be interrupted.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edgeret.bundle.codec import pack, unpack
 from edgeret.bundle.reader import read_manifest
-from edgeret.bundle.writer import BundleWriter
+from edgeret_export.writer import BundleWriter
 
 
 def rewrite(folder: Path, change: dict[str, bytes], info: dict | None = None, leave_out: str = "") -> None:

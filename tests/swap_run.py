@@ -81,7 +81,7 @@ def encode_once() -> None:
 def write(target: Path, fatal_call: int, build: list[str] | None) -> None:
     """Replaces the bundle; dies before the `fatal_call`-th call that changes the disk (0: does not)."""
     from edgeret.bundle import placing
-    from edgeret.bundle.writer import writing
+    from edgeret_export.writer import writing
 
     calls = itertools.count(1)
 

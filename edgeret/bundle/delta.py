@@ -83,10 +83,10 @@ def apply_delta(
         def make(folder: Folder) -> Applied:
             base = _old_manifest(folder)
             kept, linked = check_base(read, base, where), list[str]()
-            with writing(target, overwrite) as writer:
+            with writing(target, overwrite) as new:
                 recipes = dict(zip((r.name for r in read.recipes), _placed(read), strict=True))
                 for entry in read.result.files:
-                    place = writer.folder / entry.name
+                    place = new / entry.name
                     if entry.name not in recipes:
                         if link and _linked(folder, kept[entry.name], place):
                             linked.append(entry.name)
@@ -95,7 +95,7 @@ def apply_delta(
                         continue
                     recipe, begin = recipes[entry.name]
                     _write(place, entry, _made(folder, base, stream, recipe, begin, entry, where), where)
-                _flushed(writer.folder / MANIFEST, [read.manifest])
+                _flushed(new / MANIFEST, [read.manifest])
             return Applied(target, read.result, tuple(kept), tuple(linked), tuple(recipes))
 
         return in_folder(old, make)

@@ -1,4 +1,4 @@
-"""THE on-disk format: names, version, checks, reading. docs/FORMAT.md is its specification, `edgeret.bundle.writer`
+"""THE on-disk format: names, version, checks, reading. docs/FORMAT.md is its specification, `edgeret_export.writer`
 its other half.
 
 A bundle is a folder. Its `manifest` lists every other file with size and sha256, and is itself hashed; nothing is

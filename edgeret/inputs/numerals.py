@@ -22,7 +22,7 @@ def find_numbers(query: str) -> list[Decimal]:
     words = re.findall(r"[^\W\d_]+|\d+|[^\w\s-]", query.lower())
     i = 0
     while i < len(words):
-        value, end = _hundreds(words, i)
+        value, end = hundreds(words, i)
         if value is not None:
             found.append(Decimal(value))
         elif words[i] == "half":
@@ -31,25 +31,7 @@ def find_numbers(query: str) -> list[Decimal]:
     return list(dict.fromkeys(found))
 
 
-def numeral(words: Sequence[str], start: int) -> tuple[Decimal | None, int]:
-    """The number that begins at a word in lower case, up to millions, and where it ends; None where none does. A dash
-    between its words may be one of the words."""
-    total: Decimal | None = None
-    at = start
-    while at < len(words):
-        value, end = _hundreds(words, at)
-        if value is None:
-            break
-        scale = SCALES.get(words[end]) if end < len(words) else None
-        total = (total or Decimal(0)) + value * (scale or 1)
-        at = end
-        if scale is None:
-            break
-        at += 1
-    return (None, start) if total is None else (total, at)
-
-
-def _hundreds(words: Sequence[str], start: int) -> tuple[int | None, int]:
+def hundreds(words: Sequence[str], start: int) -> tuple[int | None, int]:
     """The number below 1,000 that begins at a word, and where it ends."""
     value, end = _tens(words, start)
     if value is not None and words[end : end + 1] == ["hundred"]:
@@ -73,5 +55,4 @@ def _tens(words: Sequence[str], start: int) -> tuple[int | None, int]:
     return value, start + (value is not None)
 
 
-SCALES = {"thousand": Decimal(1000), "million": Decimal(1_000_000)}
 _AFTER_A = ("hundred",)

@@ -19,12 +19,5 @@ def _by_clauses(search: Search) -> Iterator[list[Hit]]:
         yield search.nearest(part)
 
 
-def _by_steps(search: Search) -> Iterator[list[Hit]]:
-    for part in dict.fromkeys((search.request, *search.steps)):
-        yield search.view(part)
-
-
-STEPS = Strategy("steps", _by_steps, peak_rank)
-"""The tools that the request or one of the sub-tasks given with it finds: a measure for what asks a planner."""
 CLAUSES = Strategy("clauses", _by_clauses, peak_rank)
 """The tools that the request or one of its clauses finds."""

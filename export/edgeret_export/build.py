@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.layout import encoder_fingerprint
-from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.errors import CheckFailedError, InputError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
@@ -69,6 +68,7 @@ from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import PriorCard, prior_for, prior_of_tables
 from edgeret_export.static_stage import static_encoded, turn
 from edgeret_export.target_stage import chosen_precision, tried, write_variants
+from edgeret_export.writer import BundleWriter, writing
 
 MOST_TOKENS = 100_000
 """Tokens that an encoder's vocabulary may have for a table beside it: each is encoded once, so that of a multilingual

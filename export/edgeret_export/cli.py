@@ -16,7 +16,6 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.examples_file import with_examples_of
 from edgeret.inputs.tools import read_tools
-from edgeret.native import keep_memory
 from edgeret.runtime.options import PROFILES
 from edgeret.runtime.unread import unread
 from edgeret.terminal.console import Parser, add_command, add_lab, add_offline, run, table, warn
@@ -31,6 +30,7 @@ from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
+from edgeret_export.memory import keep_memory
 from edgeret_export.pack_command import add_pack
 from edgeret_export.planner_command import add_planner
 from edgeret_export.prior_command import add_prior

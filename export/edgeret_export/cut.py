@@ -15,10 +15,10 @@ from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.few_bits import get_scales
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.reader import Bundle, open_bundle
-from edgeret.bundle.writer import writing
 from edgeret.errors import BundleError, InputError
 from edgeret_export.reference.encoders.static import read_table
 from edgeret_export.reference.encoders.tokenizer import load_tokenizer
+from edgeret_export.writer import writing
 
 _OWNED = (roles.INDEX, roles.HNSW, roles.GRAPH, roles.HEAD, roles.MEMORY, roles.FAMILIARITY, roles.ARGUMENTS)
 """Roles whose files name the encoder that they were made for, by its fingerprint."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from edgeret.bundle import roles
 from edgeret.bundle.layout import MANIFEST
-from edgeret.bundle.writer import BundleWriter
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
@@ -23,6 +22,7 @@ from edgeret_export.encoded import Encoded
 from edgeret_export.encoders.questions import mixed, sample
 from edgeret_export.fitting.familiarity import read_sayings
 from edgeret_export.fitting.spoken import spoken
+from edgeret_export.writer import BundleWriter
 
 SURE = 0.25
 """By how much the second candidate must be less probable: int8 on another CPU moves probabilities by less."""

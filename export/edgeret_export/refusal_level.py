@@ -11,13 +11,13 @@ import numpy as np
 
 from edgeret.bundle import roles
 from edgeret.bundle.layout import MANIFEST
-from edgeret.bundle.writer import BundleWriter
 from edgeret.runtime.loading import load
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END
 from edgeret_export.encoded import Encoded
 from edgeret_export.fitting.familiarity import read_sayings
 from edgeret_export.fitting.spoken import spoken
+from edgeret_export.writer import BundleWriter
 
 MOST = 0.9
 """Of the sayings. Sets of 33 to 58 tools decline that many in the mean, and lose 2 of 100 requests."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle import roles
-from edgeret.bundle.writer import BundleWriter
 from edgeret.encoders.variants import GPU
 from edgeret.errors import CheckFailedError
 from edgeret.terminal.progress import say
@@ -19,6 +18,7 @@ from edgeret_export.encoders.encodings import Encodings
 from edgeret_export.encoders.gate import Gate
 from edgeret_export.encoders.targets import Made
 from edgeret_export.recipe import AUTO, Recipe
+from edgeret_export.writer import BundleWriter
 
 UNTRIED = "not compared with the original: this CPU adds up otherwise than those that it is for"
 

@@ -10,12 +10,12 @@ from typing import Any
 from edgeret.bundle import roles
 from edgeret.bundle.layout import FileEntry, Manifest
 from edgeret.bundle.reader import verify_bundle
-from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.encoders.base import EncoderSpec
 from edgeret.encoders.variants import ITSELF, TARGETS, Variant, read_variants, targets_of_encoder
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.quoting import suggestion
+from edgeret_export.writer import BundleWriter, writing
 
 
 @dataclass(frozen=True, slots=True)

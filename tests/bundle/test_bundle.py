@@ -25,10 +25,10 @@ from edgeret.bundle import reader
 from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.reader import open_bundle, read_manifest, unlisted, verify_bundle
-from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret_export.reference.encoders.onnx import OnnxEncoder
+from edgeret_export.writer import BundleWriter, writing
 
 
 def test_golden_manifest_bytes(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
 
 FULL_DISK = """
 import resource, signal, sys
-from edgeret.bundle.writer import writing
+from edgeret_export.writer import writing
 from edgeret.errors import InputError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))

@@ -14,11 +14,11 @@ from edgeret.bundle import delta as delta_module
 from edgeret.bundle import delta_file
 from edgeret.bundle.delta import apply_delta
 from edgeret.bundle.reader import read_manifest
-from edgeret.bundle.writer import writing
 from edgeret.cli import commands
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret_export import cli as export_cli
 from edgeret_export.delta import write_delta
+from edgeret_export.writer import writing
 from tests.conftest import TOOLS, tiny_bundle
 
 NEWER = [*TOOLS, edgeret.Tool("share_pack", "share a pack")]

@@ -12,9 +12,9 @@ import edgeret
 from edgeret.bundle.folder import Folder, in_folder
 from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.reader import open_bundle, read_manifest, unlisted, verify_bundle
-from edgeret.bundle.writer import writing
 from edgeret.cli.doctor import stray_files
 from edgeret.errors import BundleError, InputError
+from edgeret_export.writer import writing
 
 
 def in_hub_cache(bundle: Path, root: Path, below: str = "rev") -> Path:

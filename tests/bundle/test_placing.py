@@ -20,8 +20,8 @@ from edgeret.bundle import placing
 from edgeret.bundle.folder import set_aside
 from edgeret.bundle.layout import FORMAT_VERSION, wrap
 from edgeret.bundle.reader import read_manifest, verify_bundle
-from edgeret.bundle.writer import writing
 from edgeret.errors import BundleError, InputError
+from edgeret_export.writer import writing
 
 
 def write(target: Path, content: bytes = b"x", overwrite: bool = False) -> None:
@@ -230,7 +230,7 @@ def test_writers_killed_at_any_call_leave_a_whole_bundle_and_nothing_beside_it(t
 
 BUILDING = """
 import sys, time
-from edgeret.bundle.writer import writing
+from edgeret_export.writer import writing
 from edgeret.terminal.console import Parser, add_command, run
 
 def build(arguments):

@@ -15,10 +15,10 @@ import pytest
 
 import edgeret
 from edgeret.bundle.reader import read_manifest
-from edgeret.bundle.writer import writing
 from edgeret.errors import BundleError, InputError
 from edgeret_export import cli
 from edgeret_export.pack import ROW, pack_bundle
+from edgeret_export.writer import writing
 from tests.core.binding import Core, LoadOptions, Model, Text
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,6 @@ from conftest import TOOLS, WORDS, encode_tiny, make_demonstrations, tiny_card
 import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle
-from edgeret.bundle.writer import writing
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import END, Tool
 from edgeret_export import refusal_level
@@ -20,6 +19,7 @@ from edgeret_export.build import assemble
 from edgeret_export.fitting.familiarity import read_sayings
 from edgeret_export.recipe import Recipe
 from edgeret_export.refusal_level import FEWEST, FURTHEST, MOST, lowered_by
+from edgeret_export.writer import writing
 
 MANY = [Tool(f"{a}_{b}", f"{a} the {b}") for a, b in zip(WORDS, [*WORDS[7:], *WORDS[:7]], strict=True)]
 MANY = [*MANY, *(Tool(f"{tool.name}_again", f"{tool.description} once more") for tool in MANY)][: FEWEST + 4]

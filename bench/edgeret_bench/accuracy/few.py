@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import edgeret
-from edgeret.bundle.writer import writing
 from edgeret.encoders.base import EncodedQuery
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
@@ -33,6 +32,7 @@ from edgeret_export.encoders.encodings import start
 from edgeret_export.fitting.training_set import training_set
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card
+from edgeret_export.writer import writing
 
 SIZES = (0, 10, 30, 100, 300, 1000)
 OF_REQUESTS = ("first_tool_top1", "search_first_tool_top1")

@@ -3,7 +3,7 @@ strategies that ask a planner what to search for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
@@ -22,11 +22,11 @@ from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Search, Strategy
 from edgeret.strategies.base import run as run_strategy
-from edgeret.strategies.clauses import STEPS
+from edgeret.strategies.fusion import peak_rank
 from edgeret.strategies.routing import Route
 from edgeret.strategies.toolqp import NO_QUERY, PARALLEL
 from edgeret.terminal.progress import track
-from edgeret.types import Tool
+from edgeret.types import Hit, Tool
 from edgeret_bench import NEEDED, RETRIEVAL_METHODS, STEPPED_METHODS, STRATEGY_METHODS
 from edgeret_bench.accuracy.bm25 import Bm25
 from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics, share
@@ -40,6 +40,15 @@ from edgeret_export.reference.scoring.prior import PriorWeights
 
 ROUTED = "routed"
 RRF_K = 60
+
+
+def _by_steps(search: Search) -> Iterator[list[Hit]]:
+    for part in dict.fromkeys((search.request, *search.steps)):
+        yield search.view(part)
+
+
+STEPS = Strategy("steps", _by_steps, peak_rank)
+"""The tools that the request or one of the sub-tasks given with it finds: a measure for what asks a planner."""
 _BY_NAME = {strategy.name: strategy for strategy in (*STRATEGIES.values(), STEPS, PARALLEL, NO_QUERY)}
 """Strategies with the papers' ablations; `routed` is made of a route."""
 

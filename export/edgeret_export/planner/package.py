@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle import roles
-from edgeret.bundle.writer import BundleWriter
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
 from edgeret.planner.chat import CHAT_FORMATS
@@ -23,6 +22,7 @@ from edgeret_export.planner.weight import fit_reranking
 from edgeret_export.reference.scoring.calibration import Calibration
 from edgeret_export.sources.cards import Card, PlannerCard, cards_folder
 from edgeret_export.sources.fetch import fetch
+from edgeret_export.writer import BundleWriter
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
-from edgeret.inputs.numerals import SCALES, numeral
 from edgeret_export.reference.inputs.measures import MONEY, UNITS
+from edgeret_export.reference.inputs.numerals import SCALES, numeral
 
 
 def amount_of(said: str) -> tuple[Decimal, str | None] | None:

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from edgeret.inputs.numerals import NUMERALS, SCALES, numeral
+from edgeret.inputs.numerals import NUMERALS
 from edgeret.inputs.words import COMMON
 from edgeret_export.reference.inputs.glosses import GLOSSED, gloss
 from edgeret_export.reference.inputs.language import language_of
 from edgeret_export.reference.inputs.measures import UNITS
+from edgeret_export.reference.inputs.numerals import SCALES, numeral
 from edgeret_export.reference.inputs.values import ENDINGS, MOST_CHARS, listed
 from edgeret_export.reference.inputs.when_patterns import MORE, QUARTERS, SHORT_LENGTHS, days_and_times, number_pattern
 

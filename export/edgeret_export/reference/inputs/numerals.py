@@ -1,0 +1,28 @@
+"""Large numbers that a text says in English words. Knows nothing of what they count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from edgeret.inputs.numerals import hundreds
+
+SCALES = {"thousand": Decimal(1000), "million": Decimal(1_000_000)}
+
+
+def numeral(words: Sequence[str], start: int) -> tuple[Decimal | None, int]:
+    """The number that begins at a word in lower case, up to millions, and where it ends; None where none does. A dash
+    between its words may be one of the words."""
+    total: Decimal | None = None
+    at = start
+    while at < len(words):
+        value, end = hundreds(words, at)
+        if value is None:
+            break
+        scale = SCALES.get(words[end]) if end < len(words) else None
+        total = (total or Decimal(0)) + value * (scale or 1)
+        at = end
+        if scale is None:
+            break
+        at += 1
+    return (None, start) if total is None else (total, at)
