@@ -225,7 +225,7 @@ def test_readers_never_miss_a_bundle_that_is_being_replaced(tmp_path: Path) -> N
 
 
 def test_writers_killed_at_any_call_leave_a_whole_bundle_and_nothing_beside_it(tmp_path: Path) -> None:
-    assert kill_writers(tmp_path, 24) == {"killed": 24, "lost": 0, "left_over": []}
+    assert kill_writers(tmp_path, 12) == {"killed": 12, "lost": 0, "left_over": []}
 
 
 BUILDING = """

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from binding import Core, CoreError, Model, Text
+from conftest import full
 from core_build import Library
 from core_probe import KINDS, Probe, build, probe_of
 from forge import Forger, Forgery
@@ -34,7 +35,7 @@ def probe(core_library: Library) -> Probe:
     return probe_of(core_library)
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=[*KINDS[::2], *full(*KINDS[1::2])])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(request.param, tmp_path_factory.mktemp("kind") / "bundle")
 

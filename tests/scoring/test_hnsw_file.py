@@ -207,7 +207,7 @@ def search_forgeries(rows: int, n: int, seed: int) -> None:
     sys.stdout.write(f"{tried} {accepted}")
 
 
-@pytest.mark.parametrize("rows", [60, 500])
+@pytest.mark.parametrize("rows", [60, pytest.param(500, marks=pytest.mark.full)])
 def test_no_forged_file_kills_the_process_or_gives_nonsense(rows: int) -> None:
     code = f"import test_hnsw_file as t; t.search_forgeries({rows}, 40, 7)"
     done = subprocess.run(
