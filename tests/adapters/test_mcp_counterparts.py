@@ -144,6 +144,7 @@ def test_fastmcp_s_client_finds_and_calls(real: Path, tmp_path: Path) -> None:
     anyio.run(talk)
 
 
+@pytest.mark.full
 @pytest.mark.real
 def test_the_inspector_lists_and_calls(real: Path, tmp_path: Path) -> None:
     inspector = NPM / ".bin" / "mcp-inspector"

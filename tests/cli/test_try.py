@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import full
 
 pytest.importorskip("textual", reason="the extra 'try' is not installed")
 pytest.importorskip("pyte", reason="the extra 'dev' is not installed")
@@ -192,7 +193,7 @@ def test_help_lies_over_it_and_goes(tiny: Path) -> None:
     assert user.ended() == 0
 
 
-@pytest.mark.parametrize("way", ["--no-color", "NO_COLOR"])
+@pytest.mark.parametrize("way", ["--no-color", *full("NO_COLOR")])
 def test_without_colours_there_are_none(tiny: Path, way: str) -> None:
     options, environment = ([way], {}) if way.startswith("--") else ([], {way: "1"})
     user = ScreenUser(["try", tiny, *options], environment=environment)
@@ -206,7 +207,7 @@ def test_without_colours_there_are_none(tiny: Path, way: str) -> None:
     assert user.ended() == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGHUP, *full(signal.SIGTERM)])
 def test_a_signal_leaves_the_terminal_as_it_was(tiny: Path, number: signal.Signals) -> None:
     user = ScreenUser(["try", tiny])
     user.sees("6 tools")

@@ -160,5 +160,6 @@ def test_words_of_refusals_are_pythons(bundle: Path) -> None:
         load(bundle)
 
 
+@pytest.mark.full
 def test_who_is_killed_has_learned_what_was_acknowledged(tmp_path: Path) -> None:
     assert kill_at_random(tmp_path, 2, seed=4, profile="tiny")["lost"] == []
