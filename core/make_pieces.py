@@ -23,6 +23,7 @@ from edgeret_export.reference.inputs import (
     values,
     when_patterns,
 )
+from edgeret_export.reference.inputs.numerals import SCALES
 
 GLUED = "glued"  # what may stand right behind a number, as a list of words beside those of values
 LANGUAGES = ("en", "de", "fr", "es", "zh")
@@ -56,7 +57,7 @@ LISTS: Mapping[str, Iterable[str]] = {
     "INSIDE": units._INSIDE,
     "OPENER": units._OPENERS,
     "NUMERAL": numerals.NUMERALS,
-    "SCALE": numerals.SCALES,
+    "SCALE": SCALES,
     "ARTICLE": ("a", "an"),
     "THE": ("the", "a"),
     "IDLE_CAPITAL": ("may", "us"),
