@@ -69,6 +69,7 @@ def runtime() -> edgeret.Runtime:
         ("boil_eggs", "cuece los huevos tres cuartos de hora", {"minutes": 45}),
         ("boil_eggs", "cuece los huevos una hora y cuarto", {"minutes": 75}),
         ("boil_eggs", "fais cuire les œufs pendant une heure et quart", {"minutes": 75}),
+        ("boil_eggs", "fais-les cuire pendant 1h30", {"minutes": 90}),
         ("rest", "rest for 90 seconds", {}),  # no whole minutes
         ("note_well", "well: 95 cm 11 deg", {"depth_cm": 95, "temperature_c": 11}),
         ("note_well", "Brunnen 95 cm 11 Grad", {"depth_cm": 95, "temperature_c": 11}),
