@@ -116,8 +116,8 @@ OFTEN = 192  # numbers of one byte
 
 
 def bucket(word: str) -> int:
-    """Words that begin alike and are as long are side by side."""
-    found = hash_of(word[:2] + chr(len(word)))
+    """Words with the same first three letters are side by side."""
+    found = hash_of(word[:3])
     return (found ^ found >> 15) & (BUCKETS - 1)
 
 

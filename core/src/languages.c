@@ -8,8 +8,7 @@ enum { SHORT = 31, OFTEN = 192 };
 static uint32_t bucket_of(const uint32_t *points, uint32_t count)
 {
     uint32_t hash = 2166136261u;
-    for (uint32_t i = 0; i < 2 && i < count; i++) hash = (hash ^ points[i]) * 16777619u;
-    hash = (hash ^ count) * 16777619u;
+    for (uint32_t i = 0; i < 3 && i < count; i++) hash = (hash ^ points[i]) * 16777619u;
     return (hash ^ hash >> 15) & (WORD_BUCKETS - 1);
 }
 
