@@ -94,7 +94,7 @@ def test_nobody_pays_for_alternatives_that_nobody_reads(tiny_tools: Path, monkey
         return ranked(*given)
 
     monkeypatch.setattr("edgeret_export.reference.request.ranked", counting)
-    monkeypatch.setattr("edgeret.runtime.recalled.ranked", counting)
+    monkeypatch.setattr("edgeret.runtime.asked.ranked", counting)
     decision = either(tiny_tools).task("the letter").next(min_probability=0.0)
     assert calls == []
     assert decision.alternatives is decision.alternatives
