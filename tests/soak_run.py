@@ -1,15 +1,14 @@
 """Runs `serve`, `gate`, `mcp` and the library side by side for half an hour, and says whether any of them grows.
-A command: `python tests/soak_run.py BUNDLE [BUNDLE] --minutes 30`.
+A command: `python tests/soak_run.py BUNDLE --minutes 30`.
 
 Each is asked as its users ask it, all the time, at a steady pace: decisions, searches and plans, sessions, bodies that
-are refused and clients that go away, tools that come and go, plans that are learned and forgotten. With a second bundle
-the store that two of them share is switched now and then. Prints one JSON object: for each process how much was asked,
-what went wrong, the mean memory and the most handles in parts of the last half, and the slope of these means. Memory is
-what is a process's own, swapped out or not: a system takes pages of files away and gives them back as it likes, so the
-whole that is resident, told beside it, says nothing of what is kept. The first half warms up: caches that are bounded
-fill (words and requests that were read, 256 sessions, the gate's 64 lists of tools), and both versions of the store
-have decided. A part has both versions equally long, since they differ by more than anything grows. Exits 1 where
-something went wrong, memory grows by a megabyte an hour or more, or handles do.
+are refused and clients that go away, tools that come and go, plans that are learned and forgotten. Prints one JSON
+object: for each process how much was asked, what went wrong, the mean memory and the most handles in parts of the last
+half, and the slope of these means. Memory is what is a process's own, swapped out or not: a system takes pages of files
+away and gives them back as it likes, so the whole that is resident, told beside it, says nothing of what is kept. The
+first half warms up: caches that are bounded fill (words and requests that were read, 256 sessions, the gate's 64 lists
+of tools). Exits 1 where something went wrong, memory grows by a megabyte an hour or more, or handles do. What a switch
+of bundles leaves behind, `switch_run.py` counts by switches: no clock tells it from what an allocator holds back.
 """
 
 from __future__ import annotations
@@ -39,13 +38,11 @@ EXAMPLE = HERE.parent / "examples" / "desktop"
 MOST_MB_AN_HOUR = 1.0
 KB = ("RssAnon", "VmSwap", "VmRSS")
 """Lines of Linux's status of a process."""
-SAMPLE_S, SWITCH_S = 5.0, 30.0
+SAMPLE_S, PART_S = 5.0, 120.0
 EACH = 5
 """Every so many-th request of the example is asked: what was read is read again within the time that this takes."""
 TAUGHT = 50
 """Requests that `serve`, which forgets nothing, learns from; the same again and again."""
-ROUNDS = 2
-"""Of both versions, in a part."""
 PLANS = 200
 """Learned before all is forgotten."""
 PATIENCE_S = 300.0
@@ -59,7 +56,7 @@ ANSWER = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "c
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("bundles", nargs="*", type=Path, help="one bundle, or two with some tool in common")
+    parser.add_argument("bundle", nargs="?", type=Path)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--pace", type=float, default=0.05, help="seconds between requests (default: %(default)s)")
     parser.add_argument("--only", choices=("serve", "gate", "mcp", "library"), help="this one alone")
@@ -87,6 +84,13 @@ def queries() -> list[tuple[str, list[str]]]:
     return [(each["query"], [call["tool"] for call in each["calls"]]) for each in told]
 
 
+def memory(process: int | str) -> tuple[float, float]:
+    """A process's own memory, and all of it that is resident, in MB (10^6 bytes)."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    kb = {name: int(told.split()[0]) for name, _, told in (line.partition(":") for line in lines) if name in KB}
+    return (kb["RssAnon"] + kb["VmSwap"]) * 1.024e-3, kb["VmRSS"] * 1.024e-3
+
+
 class Asker:
     """Asks at a steady pace in a thread of its own, and counts."""
 
@@ -109,19 +113,16 @@ class Asker:
                 self.errors.append(f"{number}: {type(error).__name__}: {error}"[:300])
 
     def sample(self) -> None:
-        """Its own memory and all that is resident in MB (10^6 bytes), and handles, now."""
+        """Its memory, and handles, now."""
         with suppress(OSError):
-            lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-            kb = {name: int(told.split()[0]) for name, _, told in (line.partition(":") for line in lines) if name in KB}
             handles = len(tuple(Path(f"/proc/{self.pid}/fd").iterdir()))
-            own, resident = (kb["RssAnon"] + kb["VmSwap"]) * 1.024e-3, kb["VmRSS"] * 1.024e-3
-            self.samples.append((time.monotonic(), own, resident, handles))
+            self.samples.append((time.monotonic(), *memory(self.pid), handles))
 
     def told(self) -> dict[str, Any]:
         """The figures; of its own memory the median slope between any two means in the last half."""
-        end, length = self.samples[-1][0], 2 * ROUNDS * SWITCH_S
-        count = max(2, int((end - self.samples[0][0]) / 2 / length))
-        length = min(length, (end - self.samples[0][0]) / 2 / count)
+        end = self.samples[-1][0]
+        count = max(2, int((end - self.samples[0][0]) / 2 / PART_S))
+        length = min(PART_S, (end - self.samples[0][0]) / 2 / count)
         starts = [end - length * (count - at) for at in range(count)]
         parts = [[each for each in self.samples if at <= each[0] < at + length] for at in starts]
         told = [(at, part) for at, part in zip(starts, parts, strict=True) if part]
@@ -140,11 +141,10 @@ class Asker:
 
 def soak(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """All four, or one of them, for so long."""
-    bundles, learns, seconds = arguments.bundles, not arguments.no_learning, arguments.minutes * 60
+    bundle, learns, seconds = arguments.bundle, not arguments.no_learning, arguments.minutes * 60
     Asker.pace_s = arguments.pace
     store = BundleStore(folder / "store", threads=1)
-    for name, bundle in zip("ab", bundles, strict=False):
-        store.add(bundle, name)
+    store.add(bundle, "a")
     store.activate("a")
     store.close()
     known = queries()
@@ -152,9 +152,9 @@ def soak(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         upstream = stack.enter_context(model_server())
         ways: dict[str, Callable[[], AbstractContextManager[Asker]]] = {
             "serve": lambda: serving(store.folder, folder, known, learns),
-            "gate": lambda: gating(upstream, bundles[0], folder, known, learns),
-            "mcp": lambda: proxying(bundles[0], folder, known, learns),
-            "library": lambda: deciding(store.folder, len(bundles) > 1, learns),
+            "gate": lambda: gating(upstream, bundle, folder, known, learns),
+            "mcp": lambda: proxying(bundle, folder, known, learns),
+            "library": lambda: deciding(store.folder, learns),
         }
         askers = [stack.enter_context(way()) for name, way in ways.items() if arguments.only in (None, name)]
         for asker in askers:
@@ -199,7 +199,7 @@ def checked(answer: httpx.Response, status: int = 200) -> Any:
 
 @contextmanager
 def serving(store: Path, folder: Path, known: list[tuple[str, list[str]]], learns: bool) -> Iterator[Asker]:
-    """`edgeret serve` of a store that somebody else switches."""
+    """`edgeret serve` of a store."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
@@ -224,7 +224,7 @@ def serving(store: Path, folder: Path, known: list[tuple[str, list[str]]], learn
                 if number % 30 == 0 and learns:
                     query, calls = known[number // 30 % TAUGHT]
                     taught = client.post("/v1/learn", json={"query": query, "calls": calls})
-                    assert taught.status_code in (200, 400), taught.text  # a version may lack one of the tools
+                    assert taught.status_code in (200, 400), taught.text
                     checked(client.get("/health"))
                     assert client.get("/metrics").status_code == 200
 
@@ -333,17 +333,13 @@ def proxying(base: Path, folder: Path, known: list[tuple[str, list[str]]], learn
 
 
 @contextmanager
-def deciding(store: Path, switches: bool, learns: bool) -> Iterator[Asker]:
+def deciding(store: Path, learns: bool) -> Iterator[Asker]:
     """The library in a process of its own, told what to do a line at a time."""
     with child(__file__, "--library", store, stderr=None) as process:
-        latest = time.monotonic()
 
         def ask(_: int) -> None:
-            nonlocal latest
             assert process.stdin is not None and process.stdout is not None
-            if switch := switches and time.monotonic() > latest + SWITCH_S:
-                latest = time.monotonic()
-            process.stdin.write("switch\n" if switch else "learn\n" if learns else "decide\n")
+            process.stdin.write("learn\n" if learns else "decide\n")
             process.stdin.flush()
             said = process.stdout.readline()
             assert said == "fine\n", said
@@ -357,8 +353,6 @@ def library(folder: Path) -> None:
     with BundleStore(folder, overlay=True, threads=1) as store:
         for number, line in enumerate(sys.stdin):
             try:
-                if line == "switch\n":
-                    store.activate(next(each for each in store.versions if each != store.version))
                 step(store, number, line == "learn\n", *known[number % len(known)])
             except Exception as error:
                 sys.stdout.write(f"{type(error).__name__}: {error}\n")

@@ -199,6 +199,8 @@ typedef struct {
     bool ahead;  /* an hour that is over today is tomorrow's */
     bool past;   /* it lies behind */
 } er_around;
+/* Whether a time ends what began at an hour without its own half of the day, 11 am of "10 to 11 am", where no end is asked for. */
+bool er_ends_range(er_arena *, const er_reading *, const er_parameter *, const er_piece *);
 er_around er_around_of(const er_reading *, const er_piece *, bool past);
 /* What words are as one value of a parameter; NULL for what they are not. */
 const er_json *er_form_value(er_arena *, er_text said, er_text english, const er_around *, uint32_t kind, const er_parameter *, const er_now *);

@@ -251,17 +251,35 @@ static bool is_counted(er_text lower)
 }
 
 /* Numbers with a unit behind them, and "half a litre". */
+static bool is_less(er_amount a, er_amount b)
+{
+    for (; a.scale < b.scale; a.scale++) a.mantissa *= 10;
+    for (; b.scale < a.scale; b.scale++) b.mantissa *= 10;
+    return a.mantissa < b.mantissa;
+}
+
 static bool add_measures(er_reader *r)
 {
     const er_match_list *numbers = &r->matches[ER_PIECE_NUMBER];
     const er_unit *units = r->units;
+    er_amount larger = {0, 0, ER_NO_UNIT};
+    uint32_t first = 0, last = 0; /* of the measure before */
     for (uint32_t i = 0; i < numbers->count; i++) {
-        const er_match one = numbers->at[i];
+        er_match one = numbers->at[i];
+        er_amount factor;
         const bool degrees = one.last < r->count && (er_is(units[one.last].lower, "degrees") || er_is(units[one.last].lower, "degree"));
         const uint32_t at = one.last + (degrees || (one.last < r->count && er_point_of(r, one.last) == 0xb0));
         if (at >= r->count || !ER_IN(&units[at], MEASURE)) continue;
-        const er_dimension unit = er_unit_of(units[at].lower, NULL);
-        if ((!degrees || unit == ER_CELSIUS || unit == ER_FAHRENHEIT) && !er_add_match(r, ER_PIECE_MEASURE, one.first, at + 1)) return false;
+        const er_dimension unit = er_unit_of(units[at].lower, &factor);
+        if (degrees && unit != ER_CELSIUS && unit != ER_FAHRENHEIT) continue;
+        if (!er_add_match(r, ER_PIECE_MEASURE, one.first, at + 1)) return false;
+        if (last && last == one.first && unit == larger.dimension && is_less(factor, larger)) { /* "5 kg 200 g" */
+            one.first = (uint16_t)first;
+            if (!er_add_match(r, ER_PIECE_MEASURE, first, at + 1)) return false;
+        }
+        first = one.first, last = at + 1;
+        larger = factor;
+        larger.dimension = (uint8_t)unit;
     }
     for (uint32_t at = 0; at < r->count; at++) {
         if (!is_counted(units[at].lower)) continue;

@@ -96,7 +96,7 @@ bool er_is_no_number(const er_suitor *s, const er_parameter *one, const er_piece
 {
     const bool bare = piece->kind == ER_PIECE_NUMBER || piece->kind == ER_PIECE_CHUNK;
     const uint32_t measures = BIT(DURATION) | BIT(MEASURE) | BIT(PERCENT) | BIT(MONEY);
-    const uint32_t whole = piece->kind == ER_PIECE_MEASURE || piece->kind == ER_PIECE_DURATION ? BIT(DURATION) : bare && one->has_unit ? measures : 0;
+    const uint32_t whole = piece->kind == ER_PIECE_MEASURE || piece->kind == ER_PIECE_DURATION ? BIT(DURATION) | BIT(MEASURE) : bare && one->has_unit ? measures : 0;
     if (er_is_inside(s->reading, piece, whole, true)) return true;
     if (!bare) return false;
     if (counts_otherwise(s, one) || is_warmth(s->reading, one, piece)) return true;

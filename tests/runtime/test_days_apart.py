@@ -78,12 +78,22 @@ def test_a_time_is_on_the_day_that_stands_apart(runtime: edgeret.Runtime, tool: 
         ("book_court", "a court for next Friday 10:30 please"),
         ("book_court", "a court at 10:30, next Friday"),
         ("wake_me", "wake me at 8:45"),
+        # From ten on, and nobody asks for its end.
+        ("book_court", "a court from 10 to 11 am on Tuesday"),
+        ("book_court", "a court from ten until 11:30 tomorrow"),
     ],
 )
 def test_a_time_of_no_known_day_is_asked_for(runtime: edgeret.Runtime, tool: str, query: str) -> None:
     read = runtime.task(query, now=NOW).arguments(tool)
     assert (read.given, len(read.missing)) == ({}, 1)
     assert fill(TOOLS[tool], query, (), TOOLS, NOW).given == {}
+
+
+def test_the_end_of_a_range_is_no_beginning(runtime: edgeret.Runtime) -> None:
+    query = "log my shift on Monday from 9 to 11 am"
+    read = runtime.task(query, now=NOW).arguments("log_shift")
+    assert {name: one.value for name, one in read.given.items()} == {"end": "2026-12-07T11:00:00"}
+    assert read.given == fill(TOOLS["log_shift"], query, (), TOOLS, NOW).given
 
 
 def test_the_second_of_two_times_is_on_the_same_day(runtime: edgeret.Runtime) -> None:

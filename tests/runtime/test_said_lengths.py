@@ -74,6 +74,8 @@ def runtime() -> edgeret.Runtime:
         ("note_well", "well: 95 cm 11 deg", {"depth_cm": 95, "temperature_c": 11}),
         ("note_well", "Brunnen 95 cm 11 Grad", {"depth_cm": 95, "temperature_c": 11}),
         ("note_well", "the well is at 11 degrees", {"temperature_c": 11}),
+        ("note_well", "the well stands at 2 m 15 cm", {"depth_cm": 215}),
+        ("note_well", "well 1m 5cm, 11 °C", {"depth_cm": 105, "temperature_c": 11}),
         ("note_pressure", "135 over 85", {"systolic": 135, "diastolic": 85}),
         ("note_pressure", "it was 135/85 this morning", {"systolic": 135, "diastolic": 85}),
         ("note_pressure", "Blutdruck 135 zu 85", {"systolic": 135, "diastolic": 85}),

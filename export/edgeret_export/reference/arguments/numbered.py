@@ -33,7 +33,7 @@ def is_no_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter
     """Whether a chunk cannot be the number that a parameter asks for, one of all that are `wanted`: 150 of "150 pounds"
     for what counts in another unit, and what is another's."""
     whole: tuple[str, ...] = _MEASURES if chunk.kind in _BARE and parameter.unit is not None else ()
-    whole = ("duration",) if chunk.kind in ("measure", "duration") else whole
+    whole = ("duration", "measure") if chunk.kind in ("measure", "duration") else whole
     if any(match.cuts(chunk) for kind in whole for match in found.reading.matches.get(kind, ())):
         return True
     if chunk.kind not in _BARE:

@@ -23,7 +23,7 @@ from edgeret_export.reference.arguments.numbered import is_no_number, lacks_numb
 from edgeret_export.reference.arguments.pointing import is_other_name, is_pointed_at, points
 from edgeret_export.reference.arguments.said_before import values_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, leads_of, signed
-from edgeret_export.reference.inputs.day_apart import around
+from edgeret_export.reference.inputs.day_apart import around, ends_range
 from edgeret_export.reference.inputs.parameters import Parameter, Same, parameters, shape_of
 from edgeret_export.reference.inputs.streets import has_house
 from edgeret_export.reference.inputs.value_forms import EXTREMES, MISSING, form
@@ -202,7 +202,8 @@ class Suitor:
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
         script whose small words are not known, and all that was said."""
-        if any(serial.cuts(chunk) for serial in self._serials):
+        asked = parameter.stems | {parameter.name.lower()}
+        if any(serial.cuts(chunk) for serial in self._serials) or ends_range(self._found.reading.units, chunk, asked):
             return True
         found = self._found.reading.matches
         if self._dated:

@@ -268,13 +268,17 @@ def _is_measure(units: Sequence[Unit], one: Match) -> bool:
 
 
 def _measures(units: Sequence[Unit], numbers: Sequence[Match]) -> Iterator[Match]:
-    """Numbers with a unit behind them, and "half a litre"."""
+    """Numbers with a unit behind them, "5 kg 200 g", and "half a litre"."""
+    before, larger = Match("measure", 0, 0), ("", 0.0)
     for number in numbers:
         at = number.last + (number.last < len(units) and units[number.last].text == "°")
         at += number.last == at < len(units) and units[at].lower in _DEGREES
         known = UNITS.get(units[at].lower) if at < len(units) else None
         if known is not None and (known[0] in "CF" or units[at - 1].lower not in _DEGREES):
-            yield Match("measure", number.first, at + 1)
+            yield (one := Match("measure", number.first, at + 1))
+            if known[0] == larger[0] and known[1] < larger[1] and before.last == number.first:
+                yield (one := Match("measure", before.first, at + 1))
+            before, larger = one, known
     for at, unit in enumerate(units):
         if " " in unit.lower and unit.lower[0].isdecimal() and unit.lower.rpartition(" ")[2] in UNITS:
             behind = next((i for i in range(at + 1, len(units)) if units[i].lower), len(units))
