@@ -3,12 +3,13 @@ A command: `python tests/soak_run.py BUNDLE --minutes 30`.
 
 Each is asked as its users ask it, all the time, at a steady pace: decisions, searches and plans, sessions, bodies that
 are refused and clients that go away, tools that come and go, plans that are learned and forgotten. Prints one JSON
-object: for each process how much was asked, what went wrong, the mean memory and the most handles in parts of the last
-half, and the slope of these means. Memory is what is a process's own, swapped out or not: a system takes pages of files
-away and gives them back as it likes, so the whole that is resident, told beside it, says nothing of what is kept. The
-first half warms up: caches that are bounded fill (words and requests that were read, 256 sessions, the gate's 64 lists
-of tools). Exits 1 where something went wrong, memory grows by a megabyte an hour or more, or handles do. What a switch
-of bundles leaves behind, `switch_run.py` counts by switches: no clock tells it from what an allocator holds back.
+object: for each process how much was asked, what went wrong, the mean memory and the fewest handles in parts of the
+last half, and the slope of these means. Memory is what is a process's own, swapped out or not: a system takes pages of
+files away and gives them back as it likes, so the whole that is resident, told beside it, says nothing of what is kept.
+The first half warms up: caches that are bounded fill (words and requests that were read, 256 sessions, the gate's 64
+lists of tools). Exits 1 where something went wrong, memory grows by a megabyte an hour or more, or handles do. Of these
+the fewest count: how many clients are just going away is chance. What a switch of bundles leaves behind,
+`switch_run.py` counts by switches: no clock tells it from what an allocator holds back.
 """
 
 from __future__ import annotations
@@ -128,14 +129,15 @@ class Asker:
         told = [(at, part) for at, part in zip(starts, parts, strict=True) if part]
         means, resident = ([(at, statistics.fmean(one[k] for one in part)) for at, part in told] for k in (1, 2))
         slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(means, 2)]
-        handles = [max(each[3] for each in part) for _, part in told]
+        handles = [min(each[3] for each in part) for _, part in told]
         return {
             "asked": self.asked,
             "errors": self.errors,
             "mb": [round(mean, 2) for _, mean in means],
             "mb_an_hour": round(3600 * statistics.median(slopes), 2),
             "resident_mb": [round(mean, 2) for _, mean in resident],
-            "handles": [max(handles[: len(handles) // 2]), max(handles[len(handles) // 2 :])],
+            "handles": [min(handles[: len(handles) // 2]), min(handles[len(handles) // 2 :])],
+            "most_handles": max(each[3] for each in self.samples),
         }
 
 
