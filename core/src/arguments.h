@@ -196,8 +196,8 @@ const er_json *er_several(er_arena *, const er_json *const *values, uint32_t cou
 /* What a request says around a time that names no day. */
 typedef struct {
     er_text day; /* the only one of the request, in English: "on Friday … at 5 pm"; or "" */
-    bool ahead;  /* an hour that is over today is tomorrow's */
     bool past;   /* it lies behind */
+    const er_reading *of;
 } er_around;
 /* Whether a time ends what began at an hour without its own half of the day, 11 am of "10 to 11 am", where no end is asked for. */
 bool er_ends_range(er_arena *, const er_reading *, const er_parameter *, const er_piece *);

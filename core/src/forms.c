@@ -106,14 +106,33 @@ static bool clock_of(er_arena *arena, er_text said, const er_now *now, er_time *
     return later_of(arena, said, now, &unused, time) || er_time_of(arena, said, ER_NO_HALF, time);
 }
 
+/* "I took it at 7 am". A word too many costs no more than that an hour which is over stays today's. */
+static bool is_of_past(er_text word)
+{
+    static const char *const past = "was were had did took ate ran slept woke began left got gave went came saw fell felt drank log record note "
+                                    "habe hat hatte war wurde ai \xc3\xa9tais \xc3\xa9tait pris fue era tom\xc3\xa9";
+    enum { BED = 4 };
+    return er_listed_in(word, past) || (er_length_of(word) > BED && word.at[word.length - 1] == 'd' && word.at[word.length - 2] == 'e');
+}
+
+/* Whether an hour that is over today is tomorrow's. */
+static bool looks_ahead(const er_around *around)
+{
+    const er_reading *of = around->of;
+    if (around->past || count_of(of, ER_PIECE_TIME) > 1) return false;
+    for (uint32_t i = 0; i < of->unit_count; i++)
+        if (is_of_past(of->units[i].lower)) return false;
+    return true;
+}
+
 /* The day of a time that was said without one: the next that has it still ahead. "7:30" may be in the evening, so where only its
    morning is over it names none. */
 static bool day_of_time(er_arena *arena, er_text said, const er_time *time, const er_now *now, const er_around *around, er_day *day)
 {
     er_time evening;
-    const bool over = seconds_of(time) < (now->hour * 60 + now->minute) * 60 + now->second;
-    if (around->past || !around->ahead || !over) return er_day_ahead(now, 0, day);
-    if (er_time_of(arena, said, ER_AFTERNOON, &evening) && seconds_of(&evening) >= (now->hour * 60 + now->minute) * 60 + now->second) return false;
+    const int since = (now->hour * 60 + now->minute) * 60 + now->second;
+    if (seconds_of(time) >= since || !looks_ahead(around)) return er_day_ahead(now, 0, day);
+    if (er_time_of(arena, said, ER_AFTERNOON, &evening) && seconds_of(&evening) >= since) return false;
     return er_day_ahead(now, 1, day);
 }
 
@@ -311,21 +330,7 @@ static er_text day_around(const er_reading *of, const er_piece *piece)
     return er_glossed_words(of, day->first, day->last);
 }
 
-/* "I took it at 7 am". A word too many costs no more than that an hour which is over stays today's. */
-static bool is_of_past(er_text word)
-{
-    static const char *const past = "was were had did took ate ran slept woke began left got gave went came saw fell felt drank log record note "
-                                    "habe hat hatte war wurde ai \xc3\xa9tais \xc3\xa9tait pris fue era tom\xc3\xa9";
-    enum { BED = 4 };
-    return er_listed_in(word, past) || (er_length_of(word) > BED && word.at[word.length - 1] == 'd' && word.at[word.length - 2] == 'e');
-}
-
-er_around er_around_of(const er_reading *of, const er_piece *piece, bool past)
-{
-    bool ahead = count_of(of, ER_PIECE_TIME) <= 1;
-    for (uint32_t i = 0; ahead && i < of->unit_count; i++) ahead = !is_of_past(of->units[i].lower);
-    return (er_around){day_around(of, piece), ahead, past};
-}
+er_around er_around_of(const er_reading *of, const er_piece *piece, bool past) { return (er_around){day_around(of, piece), past, of}; }
 
 bool er_ends_range(er_arena *arena, const er_reading *of, const er_parameter *one, const er_piece *piece)
 {
