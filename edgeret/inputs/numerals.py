@@ -42,7 +42,7 @@ def hundreds(words: Sequence[str], start: int) -> tuple[int | None, int]:
 
 
 def _tens(words: Sequence[str], start: int) -> tuple[int | None, int]:
-    """The number below 100 (or the "a" of "a hundred" and "a thousand") that begins at a word, and where it ends."""
+    """The number below 100 (or the "a" of "a hundred") that begins at a word, and where it ends."""
     word, following = (*words[start : start + 2], "", "")[:2]
     if word in ("a", "an") and following in _AFTER_A:
         return 1, start + 1
