@@ -29,16 +29,17 @@ static void NAME(to_bytes)(const float *restrict numbers, const float *restrict 
                            float levels)
 {
     for (int64_t r = 0; r < count; r++, numbers += depth, bytes += depth) {
-        Numbers lows = {0}, highs = {0};
-        for (int64_t i = 0; i < depth; i += 16) {
-            const Numbers x = NUMBERS(numbers + i) * NUMBERS(shrink + i);
-            lows = EITHER(x < lows, x, lows);
-            highs = EITHER(x > highs, x, highs);
-        }
-        float low = lows[0], high = highs[0];
-        for (int k = 1; k < 16; k++) {
-            low = lows[k] < low ? lows[k] : low;
-            high = highs[k] > high ? highs[k] : high;
+        Numbers lows[PARTS] = {{0}}, highs[PARTS] = {{0}};
+        for (int64_t i = 0; i < depth; i += 16) EACH(p) {
+                const int64_t at = i + p * WIDTH;
+                const Numbers x = NUMBERS(numbers + at) * NUMBERS(shrink + at);
+                lows[p] = EITHER(x < lows[p], x, lows[p]);
+                highs[p] = EITHER(x > highs[p], x, highs[p]);
+            }
+        float low = 0.0f, high = 0.0f;
+        EACH(p) for (int k = 0; k < WIDTH; k++) {
+            low = lows[p][k] < low ? lows[p][k] : low;
+            high = highs[p][k] > high ? highs[p][k] : high;
         }
         float scale = (high - low) / levels;
         if (!(scale > 1e-30f)) scale = 1e-30f; /* a row of zeros; NaN too */
@@ -49,7 +50,7 @@ static void NAME(to_bytes)(const float *restrict numbers, const float *restrict 
         scales[r] = scale;
         zeros[r] = (int32_t)zero;
         const Numbers none = {0}, most = none + levels;
-        for (int64_t i = 0; i < depth; i += 16) {
+        for (int64_t i = 0; i < depth; i += WIDTH) {
             Numbers x = NUMBERS(numbers + i) * NUMBERS(shrink + i) * inverse + (zero + 0.5f);
             x = EITHER(x > none, x, none); /* NaN is 0 */
             x = EITHER(x < most, x, most);
@@ -85,7 +86,7 @@ static void NAME(multiply)(const float *numbers, int64_t count, const Product *b
                 const float scale = desk->scales[first + r];
                 const int32_t zero = desk->zeros[first + r] - OFFSET;
                 float *to = out + (first + r) * columns + c;
-                for (int i = 0; i < PANEL; i += 16) {
+                UNROLLED for (int i = 0; i < PANEL; i += WIDTH) {
                     const Wholes sum = WHOLES(sums + r * PANEL + i) - zero * WHOLES(by->sums + c + i);
                     NUMBERS(to + i) = __builtin_convertvector(sum, Numbers) * (scale * NUMBERS(by->scales + c + i)) +
                                       NUMBERS(by->bias + c + i);

@@ -27,11 +27,29 @@ enum { PATIENCE = 200 }; /* looks at a part that another has begun, before it is
 #define REST() ((void)0)
 #endif
 
+/* A register's numbers, whole numbers and bytes. Wider vectors, which gcc would take apart through memory, are none. */
+#define VECTORS(width)                                                                               \
+    typedef float Numbers_##width __attribute__((vector_size(4 * width), aligned(4), may_alias));    \
+    typedef int32_t Wholes_##width __attribute__((vector_size(4 * width), aligned(4), may_alias));   \
+    typedef uint8_t Bytes_##width __attribute__((vector_size(width), aligned(1), may_alias));
+VECTORS(4)
+VECTORS(8)
+VECTORS(16)
+#define Numbers JOINED(Numbers, WIDTH)
+#define Wholes JOINED(Wholes, WIDTH)
+#define Bytes JOINED(Bytes, WIDTH)
+#define NUMBERS(at) (*(Numbers *)(at))
+#define WHOLES(at) (*(Wholes *)(at))
+
 /* No function: one outside a set of instructions cannot be handed such vectors. */
 #define EITHER(where, yes, no) ((Numbers)(((Wholes)(yes) & (where)) | ((Wholes)(no) & ~(where))))
 
 /* Of loops whose sums must stay in registers, wherever else code is made small. */
 #define UNROLLED PRAGMA(GCC unroll 8)
+
+/* Rows are read sixteen numbers at a time, whatever a register holds, so that sums are the same in all sets. */
+#define PARTS (16 / WIDTH)
+#define EACH(p) UNROLLED for (int p = 0; p < PARTS; p++)
 
 /* So many bytes of a room, of which some are used already; NULL while nobody has the room yet. */
 static void *claim(char *room, size_t *used, int64_t count, size_t size)

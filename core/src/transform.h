@@ -12,13 +12,6 @@
 #include "arithmetic.h"
 #include "workers.h"
 
-/* Sixteen numbers at a time: one vector, two or four of the CPU's. */
-typedef float Numbers __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t Wholes __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint8_t Bytes __attribute__((vector_size(16), aligned(1), may_alias));
-#define NUMBERS(at) (*(Numbers *)(at))
-#define WHOLES(at) (*(Wholes *)(at))
-
 #define INLINE static inline __attribute__((always_inline))
 
 /* A product's weights (rows, columns): `packed` as er_pack_weights has them, a scale and a bias a column, the `sums` of the

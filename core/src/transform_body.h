@@ -6,23 +6,24 @@ static void NAME(normalise)(const float *restrict rows, const float *restrict be
                             const Norm *by, float *restrict out)
 {
     for (int64_t r = 0; r < count; r++, rows += n, out += n) {
-        Numbers sums = {0}, squares = {0};
+        Numbers sums[PARTS] = {{0}}, squares[PARTS] = {{0}};
         float sum = 0.0f, square = 0.0f;
-        for (int64_t i = 0; i < n; i += 16) {
-            Numbers x = NUMBERS(rows + i);
-            if (beside) x += NUMBERS(beside + r * n + i);
-            NUMBERS(out + i) = x;
-            sums += x;
-        }
-        for (int k = 0; k < 16; k++) sum += sums[k];
+        for (int64_t i = 0; i < n; i += 16) EACH(p) {
+                const int64_t at = i + p * WIDTH;
+                Numbers x = NUMBERS(rows + at);
+                if (beside) x += NUMBERS(beside + r * n + at);
+                NUMBERS(out + at) = x;
+                sums[p] += x;
+            }
+        EACH(p) for (int k = 0; k < WIDTH; k++) sum += sums[p][k];
         const float mean = sum / (float)n;
-        for (int64_t i = 0; i < n; i += 16) {
-            const Numbers x = NUMBERS(out + i) - mean;
-            squares += x * x;
-        }
-        for (int k = 0; k < 16; k++) square += squares[k];
+        for (int64_t i = 0; i < n; i += 16) EACH(p) {
+                const Numbers x = NUMBERS(out + i + p * WIDTH) - mean;
+                squares[p] += x * x;
+            }
+        EACH(p) for (int k = 0; k < WIDTH; k++) square += squares[p][k];
         const float inverse = 1.0f / sqrtf(square / (float)n + (float)by->epsilon);
-        for (int64_t i = 0; i < n; i += 16)
+        for (int64_t i = 0; i < n; i += WIDTH)
             NUMBERS(out + i) = (NUMBERS(out + i) - mean) * inverse * NUMBERS(by->gain + i) + NUMBERS(by->bias + i);
     }
 }
@@ -42,6 +43,9 @@ static void NAME(gelu)(float *x, int64_t n)
     }
 }
 
+/* How many vectors of keys, or of values, are summed at a time, for four tokens each: as registers can hold. */
+#define ABREAST (WIDTH < 16 ? 2 : 1)
+
 /* In a room that `put_in` filled: a head's columns of `out` (count, hidden), of all tokens in a room. */
 static void NAME(attend)(int64_t count, int64_t hidden, int64_t size, int64_t h, float *room, float *out)
 {
@@ -53,33 +57,36 @@ static void NAME(attend)(int64_t count, int64_t hidden, int64_t size, int64_t h,
         const int64_t last = count - 1;
         const float *q[4];
         UNROLLED for (int i = 0; i < 4; i++) q[i] = queries + (t + i < last ? t + i : last) * size;
-        for (int64_t s = 0; s < wide; s += 16) {
-            Numbers sums[4] = {{0}, {0}, {0}, {0}};
-            for (int64_t d = 0; d < size; d++) {
-                const Numbers k = NUMBERS(keys + d * wide + s);
-                UNROLLED for (int i = 0; i < 4; i++) sums[i] += q[i][d] * k;
-            }
-            UNROLLED for (int i = 0; i < 4; i++) NUMBERS(shares + i * wide + s) = sums[i];
+        for (int64_t s = 0; s < wide; s += ABREAST * WIDTH) {
+            Numbers sums[4][ABREAST] = {{{0}}};
+            for (int64_t d = 0; d < size; d++) UNROLLED for (int p = 0; p < ABREAST; p++) {
+                    const Numbers k = NUMBERS(keys + d * wide + s + p * WIDTH);
+                    UNROLLED for (int i = 0; i < 4; i++) sums[i][p] += q[i][d] * k;
+                }
+            UNROLLED for (int i = 0; i < 4; i++)
+                UNROLLED for (int p = 0; p < ABREAST; p++) NUMBERS(shares + i * wide + s + p * WIDTH) = sums[i][p];
         }
         for (int i = 0; i < 4 && t + i < count; i++) {
             float *share = shares + i * wide, sum = 0.0f;
             for (int64_t s = count; s < wide; s++) share[s] = -1e30f; /* no token: its share is nothing */
             const float most = largest(share, wide);
             for (int64_t s = 0; s < wide; s++) share[s] = exponential(share[s] - most);
-            Numbers parts = {0};
-            for (int64_t s = 0; s < wide; s += 16) parts += NUMBERS(share + s);
-            for (int k = 0; k < 16; k++) sum += parts[k];
+            Numbers parts[PARTS] = {{0}};
+            for (int64_t s = 0; s < wide; s += 16) EACH(p) parts[p] += NUMBERS(share + s + p * WIDTH);
+            EACH(p) for (int k = 0; k < WIDTH; k++) sum += parts[p][k];
             const Numbers inverse = (Numbers){0} + 1.0f / sum;
-            for (int64_t s = 0; s < wide; s += 16) NUMBERS(share + s) *= inverse;
+            for (int64_t s = 0; s < wide; s += WIDTH) NUMBERS(share + s) *= inverse;
         }
-        for (int64_t d = 0; d < size; d += 16) {
-            Numbers sums[4] = {{0}, {0}, {0}, {0}};
-            for (int64_t s = 0; s < count; s++) {
-                const Numbers v = NUMBERS(values + s * size + d);
-                UNROLLED for (int i = 0; i < 4; i++) sums[i] += shares[i * wide + s] * v;
-            }
-            for (int i = 0; i < 4 && t + i < count; i++)
-                NUMBERS(out + (t + i) * hidden + h * size + d) = sums[i];
+        for (int64_t d = 0; d < size; d += ABREAST * WIDTH) {
+            Numbers sums[4][ABREAST] = {{{0}}};
+            for (int64_t s = 0; s < count; s++) UNROLLED for (int p = 0; p < ABREAST; p++) {
+                    const Numbers v = NUMBERS(values + s * size + d + p * WIDTH);
+                    UNROLLED for (int i = 0; i < 4; i++) sums[i][p] += shares[i * wide + s] * v;
+                }
+            UNROLLED for (int i = 0; i < 4; i++)
+                if (t + i < count)
+                    UNROLLED for (int p = 0; p < ABREAST; p++)
+                        NUMBERS(out + (t + i) * hidden + h * size + d + p * WIDTH) = sums[i][p];
         }
     }
 }
@@ -111,10 +118,11 @@ static void NAME(begin)(const Reading *job, int64_t first, int64_t count, const 
 static void NAME(dots)(const float *row, const float *others, int64_t stride, int64_t count, int64_t n, float *out)
 {
     for (int64_t r = 0; r < count; r++, others += stride) {
-        Numbers sums = {0};
-        for (int64_t i = 0; i < n; i += 16) sums += NUMBERS(row + i) * NUMBERS(others + i);
+        Numbers sums[PARTS] = {{0}};
+        for (int64_t i = 0; i < n; i += 16)
+            EACH(p) sums[p] += NUMBERS(row + i + p * WIDTH) * NUMBERS(others + i + p * WIDTH);
         float sum = 0.0f;
-        for (int k = 0; k < 16; k++) sum += sums[k];
+        EACH(p) for (int k = 0; k < WIDTH; k++) sum += sums[p][k];
         out[r] = sum;
     }
 }
@@ -130,3 +138,5 @@ static float NAME(sum_of_powers)(const float *scores, int64_t n, float most)
     for (int k = 0; k < 16; k++) sum += sums[k];
     return sum;
 }
+
+#undef ABREAST

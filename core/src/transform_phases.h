@@ -9,10 +9,8 @@ static void put_in(const float *row, int64_t s, int64_t count, int64_t hidden, i
     const float scale = 1.0f / sqrtf((float)size);
     float *queries = room + (size + 4) * wide + s * size, *values = queries + count * size;
     for (int64_t d = 0; d < size; d++) room[d * wide + s] = row[hidden + d] * scale;
-    for (int64_t d = 0; d < size; d += 16) {
-        NUMBERS(queries + d) = NUMBERS(row + d);
-        NUMBERS(values + d) = NUMBERS(row + 2 * hidden + d);
-    }
+    memcpy(queries, row, (size_t)size * sizeof *row);
+    memcpy(values, row + 2 * hidden, (size_t)size * sizeof *row);
 }
 
 /* A layer's second half: `tokens` (count, hidden) are what those `before` become by what they attended to. */
