@@ -28,18 +28,38 @@ static void NAME(normalise)(const float *restrict rows, const float *restrict be
     }
 }
 
+/* e^x as `exponential` has it, of a register's numbers. */
+INLINE Numbers NAME(powers)(Numbers x)
+{
+    const Numbers none = {0};
+    x = EITHER(x < none - 87.0f, none - 87.0f, x);
+    x = EITHER(x > none + 88.0f, none + 88.0f, x);
+    const Numbers shifted = x * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f;
+    const Numbers r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+    Numbers p = none + 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    return p * (Numbers)(((Wholes)shifted + 127) << 23);
+}
+
 /* x times the share of a normal distribution below x: erf by formula 7.1.26 of Abramowitz and Stegun, to 2e-7. */
 static void NAME(gelu)(float *x, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) {
-        const float z = fabsf(x[i]) * 0.70710678f, t = 1.0f / (1.0f + 0.3275911f * z);
-        float p = 1.061405429f;
+    const Numbers none = {0};
+    for (int64_t i = 0; i < n; i += WIDTH) {
+        const Numbers y = NUMBERS(x + i), size = EITHER(y < none, -y, y);
+        const Numbers z = size * 0.70710678f, t = 1.0f / (1.0f + 0.3275911f * z);
+        Numbers p = none + 1.061405429f;
         p = p * t - 1.453152027f;
         p = p * t + 1.421413741f;
         p = p * t - 0.284496736f;
         p = p * t + 0.254829592f;
-        const float tail = 0.5f * p * t * exponential(-z * z);
-        x[i] *= x[i] < 0.0f ? tail : 1.0f - tail;
+        const Numbers tail = 0.5f * p * t * NAME(powers)(-z * z);
+        NUMBERS(x + i) = y * EITHER(y < none, tail, 1.0f - tail);
     }
 }
 
@@ -70,7 +90,7 @@ static void NAME(attend)(int64_t count, int64_t hidden, int64_t size, int64_t h,
             float *share = shares + i * wide, sum = 0.0f;
             for (int64_t s = count; s < wide; s++) share[s] = -1e30f; /* no token: its share is nothing */
             const float most = largest(share, wide);
-            for (int64_t s = 0; s < wide; s++) share[s] = exponential(share[s] - most);
+            for (int64_t s = 0; s < wide; s += WIDTH) NUMBERS(share + s) = NAME(powers)(NUMBERS(share + s) - most);
             Numbers parts[PARTS] = {{0}};
             for (int64_t s = 0; s < wide; s += 16) EACH(p) parts[p] += NUMBERS(share + s + p * WIDTH);
             EACH(p) for (int k = 0; k < WIDTH; k++) sum += parts[p][k];
@@ -130,12 +150,12 @@ static void NAME(dots)(const float *row, const float *others, int64_t stride, in
 /* The sum of e^(score - most). */
 static float NAME(sum_of_powers)(const float *scores, int64_t n, float most)
 {
-    float sums[16] = {0}, sum = 0.0f;
+    Numbers sums[PARTS] = {{0}};
+    float sum = 0.0f;
     int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (int k = 0; k < 16; k++) sums[k] += exponential(scores[i + k] - most);
+    for (; i + 16 <= n; i += 16) EACH(p) sums[p] += NAME(powers)(NUMBERS(scores + i + p * WIDTH) - most);
     for (; i < n; i++) sum += exponential(scores[i] - most);
-    for (int k = 0; k < 16; k++) sum += sums[k];
+    EACH(p) for (int k = 0; k < WIDTH; k++) sum += sums[p][k];
     return sum;
 }
 
