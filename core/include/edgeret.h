@@ -662,7 +662,8 @@ typedef struct {
     er_span parts[ER_MOST_CLAUSES];   /* that a search may look for one by one: without signs around them, each once, never all of it */
 } er_understood;
 
-/* Reads a text of at most 20,000 characters by the rules of its language; no bundle is needed. */
+/* Reads a text of at most 20,000 characters by the rules of its language; no bundle is needed. With a size up to `only_asks`,
+   offsetof(er_understood, only_asks), the language alone is told, in a fifth of the time. */
 ER_API er_status er_understand(er_text, er_understood *, er_error *);
 
 /* The kinds of values that a tool takes by its parameters' names and formats, as bits; 0 where there is no such tool. */

@@ -3,7 +3,7 @@
 #include "said.h"
 #include "unicode.h"
 
-enum { LONG = 5, WITH_SPACES = ER_ES }; /* LONG: letters of a word that may stand for a language alone */
+enum { LONG = 5, WITH_SPACES = ER_ES, SURE = 3 }; /* LONG: letters of a word that may stand for a language alone */
 
 /* ---- Words ---- */
 
@@ -124,16 +124,17 @@ static bool plain(const er_view *low, told_word *words, uint32_t *count)
     return !matters;
 }
 
-er_language er_language_by(const er_view *low, uint32_t *lead)
+er_language er_language_by(const er_view *low, bool *sure)
 {
     told_word words[ER_LOOKED_AT + 1]; /* of which a text in lower case has no more runs of letters */
-    uint32_t count;
+    uint32_t count, lead = 0;
     bool opening[ER_LANGUAGES] = {false};
-    uint32_t unasked;
-    if (!lead) lead = &unasked;
-    *lead = 0;
+    *sure = false;
     if (plain(low, words, &count)) return ER_EN;
-    if (is_chinese(low, lead)) return ER_ZH;
+    if (is_chinese(low, &lead)) {
+        *sure = lead >= SURE;
+        return ER_ZH;
+    }
     for (uint32_t i = 0; i < low->count; i++) opening[ER_ES] |= low->points[i] == 0xbf || low->points[i] == 0xa1;
     for (uint32_t i = 0; i < count; i++) {
         told_word *w = &words[i];
@@ -162,18 +163,19 @@ er_language er_language_by(const er_view *low, uint32_t *lead)
         if (own + more > most && (own + more >= 2 || (!against && stands_alone)) && alone + more > 2 * against) {
             best = (er_language)language;
             most = own + more;
-            *lead = most > against ? most - against : 0;
+            lead = most > against ? most - against : 0;
         }
     }
+    *sure = lead >= SURE;
     return best;
 }
 
-er_language er_language_of(const er_points *text)
+er_language er_language_of(const er_points *text, bool *sure)
 {
     /* At most twice as many in lower case. */
     uint32_t low[2 * ER_LOOKED_AT], caseless[2 * ER_LOOKED_AT];
     uint8_t kinds[2 * ER_LOOKED_AT];
     const uint32_t count = er_lower(text->points, text->count < ER_LOOKED_AT ? text->count : ER_LOOKED_AT, low);
     er_fill_view(low, count, caseless, kinds);
-    return er_language_by(&(er_view){low, caseless, kinds, count}, NULL);
+    return er_language_by(&(er_view){low, caseless, kinds, count}, sure);
 }

@@ -403,7 +403,8 @@ static bool read_as(er_arena *arena, const er_points *query, const er_language *
     er_view first;
     if (!er_said_of(arena, text->points, text->count, &r->said)) return false;
     if (!er_low_part(arena, &r->said, 0, text->count < ER_LOOKED_AT ? text->count : ER_LOOKED_AT, &first)) return false;
-    const er_language seems = er_language_by(&first, NULL);
+    bool sure;
+    const er_language seems = er_language_by(&first, &sure);
     reading->language = language ? *language : seems;
     if (!er_cut_units(r)) return false;
     bool known = !language;

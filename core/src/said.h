@@ -24,8 +24,8 @@ bool er_low_part(er_arena *, const er_said *, uint32_t begin, uint32_t end, er_v
 
 enum { ER_LOOKED_AT = 400 }; /* code points by which a language is told, and whether a text only asks */
 
-/* Of a text's first code points in lower case. `lead` (may be NULL): how many words more speak for it than for English. */
-er_language er_language_by(const er_view *low, uint32_t *lead);
+/* Of a text's first code points in lower case. `sure`: so many more words speak for it than for English that nobody doubts it. */
+er_language er_language_by(const er_view *low, bool *sure);
 /* The next word of a text in lower case, from `at` on, which then is behind it. */
 bool er_next_word(er_language, const er_view *low, uint32_t *at, er_span *word);
 uint32_t er_count_words(er_language, const er_view *written);

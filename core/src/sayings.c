@@ -2,7 +2,7 @@
 
 #include "said.h"
 
-enum { SHORT = 2, FEWEST_WISHES = 2, SURE = 3 };
+enum { SHORT = 2, FEWEST_WISHES = 2 };
 
 /* 16.4 and 16.9: clauses of two words where the query asks for several things, of three otherwise. */
 static bool cut(er_matcher *m, const er_said *said, er_sayings *found)
@@ -39,9 +39,7 @@ bool er_say(er_arena *arena, const er_points *points, er_sayings *found)
     er_matcher_of(arena, &er_language_book, m);
     if (!er_said_of(arena, points->points, points->count, &said)) return false;
     if (!er_said_part(arena, &said, 0, points->count < ER_LOOKED_AT ? points->count : ER_LOOKED_AT, &part)) return false;
-    uint32_t lead;
-    found->language = er_language_by(&part.low, &lead);
-    found->sure = lead >= SURE;
+    found->language = er_language_by(&part.low, &found->sure);
     found->words = er_count_words(found->language, &said.written);
     if (!cut(m, &said, found)) return false;
     for (uint32_t i = 0; i < found->wish_count; i++) {

@@ -31,7 +31,8 @@ typedef struct {
     er_sides sides;
 } er_sayings;
 
-er_language er_language_of(const er_points *);
+/* The language of the first ER_LOOKED_AT letters, and whether nobody doubts that it is this one, and not English. */
+er_language er_language_of(const er_points *, bool *sure);
 
 /* Reads a query. False: no memory. Everything lives in the arena. */
 bool er_say(er_arena *, const er_points *, er_sayings *);

@@ -48,10 +48,11 @@ int64_t probe_say(const char *text, size_t length, uint32_t *numbers, char *stem
 
 int32_t probe_language(const char *text, size_t length)
 {
+    bool sure;
     er_error error = {0};
     er_arena arena = {.error = &error};
     er_points points;
-    const int32_t found = er_points_of(&arena, (er_text){text, length}, &points) ? (int32_t)er_language_of(&points) : -1;
+    const int32_t found = er_points_of(&arena, (er_text){text, length}, &points) ? (int32_t)er_language_of(&points, &sure) : -1;
     er_give_back(&arena);
     return found;
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from edgeret.core.understood import LANGUAGES, words_of
+from edgeret.core.understood import LANGUAGES, language_of
 from edgeret.encoders.languages import foreign_script
 
 LOOKED_AT = 400
@@ -18,8 +18,8 @@ def unread(query: str, languages: tuple[str, ...]) -> str | None:
     if script is not None:
         return f"{script.title()} script"
     others = _others(languages)
-    found = words_of(query[:LOOKED_AT]) if others else None
-    return f"what looks like {LANGUAGES[found.language]}" if found and found.sure and found.language in others else None
+    language, sure = language_of(query[:LOOKED_AT]) if others else ("", False)
+    return f"what looks like {LANGUAGES[language]}" if sure and language in others else None
 
 
 @lru_cache(64)
