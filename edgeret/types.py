@@ -389,8 +389,13 @@ class Plan:
         }
 
 
+_SCALARS = (str, float, bool, int)
+
+
 def _plain(value: Any) -> Any:
     """The value as JSON has it."""
+    if value is None or type(value) in _SCALARS:  # most are, and the abstract classes below take their time
+        return value
     if isinstance(value, Candidate):
         return value._asdict()
     if hasattr(value, "__slots__") and not isinstance(value, str | Mapping | Sequence):

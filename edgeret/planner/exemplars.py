@@ -37,6 +37,7 @@ class Exemplars:
         """`data` is the JSON of a file with the role `exemplars`, `where` what messages call it."""
         self._data, self._where = data, where
         self._parsed: tuple[Exemplar, ...] | None = None
+        self._beginning: dict[str, list[Exemplar]] | None = None
 
     @property
     def all(self) -> tuple[Exemplar, ...]:
@@ -49,6 +50,15 @@ class Exemplars:
     def constant(self) -> tuple[Exemplar, ...]:
         """Those that every selection prompt carries. Raises BundleError."""
         return self.all[:CONSTANT]
+
+    def beginning(self, tool: str) -> Sequence[Exemplar]:
+        """Those that call `tool` first. Raises BundleError."""
+        if self._beginning is None:
+            found: dict[str, list[Exemplar]] = {}
+            for exemplar in self.all:
+                found.setdefault(exemplar.calls[0].tool, []).append(exemplar)
+            self._beginning = found
+        return self._beginning.get(tool, ())
 
     def using(self, candidates: Sequence[Candidate]) -> list[Exemplar]:
         """Those whose plans use the candidates, the most probable ones first. Raises BundleError."""

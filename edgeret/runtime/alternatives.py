@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Protocol
 
 from edgeret.errors import BundleError
@@ -72,9 +73,8 @@ def sharing(candidates: Sequence[Candidate]) -> list[Candidate]:
 def told_apart(tools: Sequence[Tool]) -> list[list[str]]:
     """For every tool the words that are its own, those of its name first, then in the order of its definition. Where
     one has none, words that say nothing of a request serve: "on" and "off"."""
-    texts = [_texts(tool) for tool in tools]
-    own = _own([_stems(text) for text in texts])
-    plain = _own([{word: word for word in " ".join(text).lower().split()} for text in texts])
+    said = [_words(_texts(tool)) for tool in tools]
+    own, plain = (_own(each) for each in zip(*said, strict=True))
     return [words or bare for words, bare in zip(own, plain, strict=True)]
 
 
@@ -87,23 +87,24 @@ def _own(said: Sequence[Mapping[str, str]]) -> list[list[str]]:
     ]
 
 
-def _texts(tool: Tool) -> list[str]:
+def _texts(tool: Tool) -> tuple[str, ...]:
     """What a tool says: its name, its description, and its parameters."""
     properties = tool.parameters.get("properties")
     told = [name_in_words(tool.name), tool.description]
     for key, value in properties.items() if isinstance(properties, Mapping) else ():
         about = value.get("description") if isinstance(value, Mapping) else None
         told += [name_in_words(str(key)), about if isinstance(about, str) else ""]
-    return told
+    return tuple(told)
 
 
-def _stems(texts: Sequence[str]) -> dict[str, str]:
-    """The words by their stems, as they are first written."""
+@lru_cache(256)
+def _words(texts: tuple[str, ...]) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The words by their stems, as they are first written; and every word by itself."""
     found: dict[str, str] = {}
     for text in texts:
         for stem, word in forms(text).items():
             found.setdefault(stem, word)
-    return found
+    return found, {word: word for word in " ".join(texts).lower().split()}
 
 
 def example(tool: str, own: Sequence[str], exemplars: Exemplars, learned: Plans) -> str | None:
@@ -113,7 +114,7 @@ def example(tool: str, own: Sequence[str], exemplars: Exemplars, learned: Plans)
     if learned.count:
         shown = [(plan.query, plan.calls) for plan in learned.plans if plan.query is not None]
     with suppress(BundleError):  # whoever prompts with these is told; an example is no reason to fail
-        shown += [(each.query, tuple(call.tool for call in each.calls)) for each in exemplars.all]
+        shown += [(each.query, tuple(call.tool for call in each.calls)) for each in exemplars.beginning(tool)]
     fit = [
         (len(calls), len(query.split()) < 3, not any(word in query.lower() for word in own), len(query), query)
         for query, calls in shown

@@ -210,6 +210,28 @@ def test_tools_change_while_others_decide(tiny_original: Path) -> None:
     assert not problems
 
 
+def test_whoever_asks_for_its_health_waits_for_no_plan(
+    tiny_original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from edgeret.adapters.serve.service import Service
+
+    begun, may_end, plan = threading.Event(), threading.Event(), Service.plan
+
+    def late(self: Service, fields: Any) -> dict[str, Any]:
+        begun.set()
+        assert may_end.wait(PATIENCE_S)
+        return plan(self, fields)
+
+    monkeypatch.setattr(Service, "plan", late)
+    with hosted(tiny_original) as server, ThreadPoolExecutor(1) as pool:
+        planned = pool.submit(server.ask, "/v1/plan", {"query": "play some jazz"})
+        assert begun.wait(PATIENCE_S)
+        assert server.get("/health").json()["ok"] is True
+        assert not planned.done()
+        may_end.set()
+        assert planned.result(PATIENCE_S).status_code == 200
+
+
 def test_an_error_of_its_own_ends_no_server(tiny_original: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from edgeret.adapters.serve.service import Service
 

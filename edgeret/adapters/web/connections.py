@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from ipaddress import IPv6Address
 from math import inf
 from typing import Any
@@ -29,6 +30,8 @@ KEPT_S = 1e6
 _SPARED_FILES = 64
 """Descriptors for everything but connections: a bundle's files, standard streams, what is learned."""
 
+CONNECTION = "connection"
+"""Under which a request's `state` holds the connection that it came by."""
 UNREAD_S = 1.0
 """For which a client that holds a place may not read, where places are needed."""
 CRUMB_BYTES, CRUMBS, CRUMB_S = 1024, 16, 0.2
@@ -103,6 +106,38 @@ class Connections:
         return True
 
 
+class _Writing:
+    """A transport that keeps back what is written while it is `held`, and writes that at once: a header and a short
+    answer are one packet, and one call of the system."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._parts: list[bytes] = []
+        self.held = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Some more."""
+        if self.held:
+            self._parts.append(data)
+        elif data:
+            self._transport.write(data)
+
+    def release(self) -> None:
+        """Writes what was kept back."""
+        self.held = False
+        parts, self._parts = self._parts, []
+        if parts:
+            self._transport.write(b"".join(parts))
+
+    def close(self) -> None:
+        """When all is written."""
+        self.release()
+        self._transport.close()
+
+
 class Connection(H11Protocol):
     """uvicorn's, within bounds."""
 
@@ -117,7 +152,7 @@ class Connection(H11Protocol):
         *,
         among: Connections,
     ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+        super().__init__(config, server_state, {**app_state, CONNECTION: self}, _loop)
         self._among, self._limits = among, among.limits
         self.conn = self._framing = Framing(among.limits)
         self._refused = False
@@ -128,6 +163,8 @@ class Connection(H11Protocol):
         self.unread_since = inf
         self._crumbs = 0
         self._ended = False
+        self._work: asyncio.Task[Any] | None = None
+        self._gone = False
 
     @property
     def claim(self) -> float:
@@ -141,9 +178,31 @@ class Connection(H11Protocol):
         sends = self.conn.their_state is h11.SEND_BODY and not self.cycle.response_started
         return self._since if waits or sends else self.unread_since
 
+    @contextmanager
+    def ends_with_client(self) -> Iterator[None]:
+        """What this task does here ends when the client goes away."""
+        self._work = asyncio.current_task()
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self._gone:
+                raise
+        finally:
+            self._work = None
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is written here goes out together."""
+        self._writing.held = True
+        try:
+            yield
+        finally:
+            self._writing.release()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client came."""
-        super().connection_made(transport)
+        self._writing = _Writing(transport)
+        super().connection_made(self._writing)  # type: ignore[arg-type]  # it is the transport in all else
         if not self._among.add(self, self.client):
             self._refuse(RefusedError(503, "all connections are in use; try again in a moment"), wait=False)
         self._watch()
@@ -155,6 +214,7 @@ class Connection(H11Protocol):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+        self._end_work()
 
     def data_received(self, data: bytes) -> None:
         """Some bytes came."""
@@ -219,6 +279,12 @@ class Connection(H11Protocol):
         if not self.flow.read_paused and not self.transport.is_closing():
             self.transport.resume_reading()
 
+    def _end_work(self) -> None:
+        """Of the request that nobody waits for any more."""
+        self._gone = True
+        if self._work is not None:
+            self._work.cancel()
+
     def _is_answered(self) -> bool:
         return self.cycle is not None and self.cycle.response_complete
 
@@ -257,6 +323,7 @@ class Connection(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
+            self._end_work()
             if self.cycle.response_started:
                 return self.abort()
         if self.transport.is_closing():

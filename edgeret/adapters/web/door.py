@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from edgeret.adapters.web.connections import Connections
+from edgeret.adapters.web.connections import CONNECTION, Connection, Connections
 from edgeret.adapters.web.headers import Headers, first
 from edgeret.adapters.web.incoming import GoneError, Incoming, Receive, Room, Share, too_large
 from edgeret.adapters.web.refusals import RefusedError, body
@@ -25,6 +25,7 @@ class Reply:
     """An answer of `who` on its way to a client; `page` is the origin of the web page that may read it."""
 
     send: Send
+    connection: Connection
     who: str
     page: bytes | None = None
     begun: bool = False
@@ -42,8 +43,9 @@ class Reply:
     async def whole(self, status: int, kind: bytes, content: bytes, headers: Headers | None = None) -> None:
         """A whole answer with a body of this kind (a media type)."""
         length = str(len(content)).encode()
-        await self.begin(status, [(b"content-type", kind), (b"content-length", length), *(headers or ())])
-        await self.part(content, more=False)
+        with self.connection.at_once():
+            await self.begin(status, [(b"content-type", kind), (b"content-length", length), *(headers or ())])
+            await self.part(content, more=False)
 
     async def refuse(self, refused: RefusedError) -> None:
         """A whole answer of our own."""
@@ -93,7 +95,8 @@ class Door(ABC):
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, within its bounds; ends when its client goes away."""
         headers: Headers = list(scope["headers"])
-        reply = Reply(send, self._connections.who, self._visitors.page(headers))
+        connection: Connection = scope["state"][CONNECTION]
+        reply = Reply(send, connection, self._connections.who, self._visitors.page(headers))
         if reply.page is not None and (told := preflight(scope["method"], headers, reply.page)) is not None:
             await send({"type": "http.response.start", "status": 204, "headers": told})
             return await reply.part(b"", more=False)
@@ -103,21 +106,21 @@ class Door(ABC):
             self.refused(refused)
             return await reply.refuse(refused)
         self.admitted()
-        incoming, share = Incoming(receive, self._limits), Share(self._room)
-        work = asyncio.create_task(self.serve(scope, headers, incoming, share, reply))
-        gone = asyncio.create_task(incoming.gone())
+        share, failed = Share(self._room), None
         try:
-            await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+            with connection.ends_with_client():
+                await self.serve(scope, headers, Incoming(receive, self._limits), share, reply)
+        except GoneError:
+            pass
+        except RefusedError as refused:
+            failed = refused
+        except Exception as error:
+            failed = RefusedError(500, f"an error of its own, {type(error).__name__}")
         finally:
-            for task in (work, gone):
-                task.cancel()
-            error, _ = await asyncio.gather(work, gone, return_exceptions=True)
             share.release()
-        if isinstance(error, Exception) and not isinstance(error, GoneError) and not reply.begun:
-            if not isinstance(error, RefusedError):
-                error = RefusedError(500, f"an error of its own, {type(error).__name__}")
+        if failed is not None and not reply.begun:
             with suppress(OSError):
-                await reply.refuse(error)
+                await reply.refuse(failed)
         return None
 
     def _admit(self, scope: Scope, headers: Headers) -> None:

@@ -1,4 +1,4 @@
-"""A request's body as it comes in, within bounds of size and time; and whether the client is still there."""
+"""A request's body as it comes in, within bounds of size and time."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Incoming:
 
     def __init__(self, receive: Receive, limits: Limits) -> None:
         self._receive, self._limits, self._room = receive, limits, limits.body_bytes
-        self._ended = asyncio.Event()
+        self._ended = False
         self._parts = self._read()
 
     async def begin(self, share: Share) -> tuple[bytes, bool]:
@@ -91,19 +91,14 @@ class Incoming:
             if part:
                 yield part
 
-    async def gone(self) -> None:
-        """Returns when the client has gone away after all of its body came."""
-        await self._ended.wait()
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-
     async def _read(self) -> AsyncIterator[bytes]:
         limits, loop = self._limits, asyncio.get_running_loop()
         patience = limits.pause_s
-        while not self._ended.is_set():
+        while not self._ended:
             began = loop.time()
             try:
-                message = await asyncio.wait_for(self._receive(), patience)
+                async with asyncio.timeout(patience):
+                    message = await self._receive()
             except TimeoutError:
                 raise RefusedError(
                     408, f"the body comes too slowly: send {limits.body_rate >> 10} kB a second or more"
@@ -117,7 +112,7 @@ class Incoming:
             if self._room < 0:
                 raise too_large(limits)
             if not message.get("more_body", False):
-                self._ended.set()
+                self._ended = True
             yield part
 
 

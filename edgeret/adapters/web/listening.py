@@ -58,6 +58,7 @@ def config_of(door: Door, host: str, port: int, connections: Connections) -> uvi
         access_log=False,
         server_header=False,
         date_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=STOP_S,
         backlog=ACCEPTED,
     )
