@@ -210,9 +210,7 @@ def test_tools_change_while_others_decide(tiny_original: Path) -> None:
     assert not problems
 
 
-def test_whoever_asks_for_its_health_waits_for_no_plan(
-    tiny_original: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whoever_asks_for_its_health_waits_for_no_plan(tiny_original: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from edgeret.adapters.serve.service import Service
 
     begun, may_end, plan = threading.Event(), threading.Event(), Service.plan
