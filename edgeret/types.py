@@ -325,10 +325,8 @@ class Decision:
         """The decision as JSON-ready data, the command line's `select --json`; `usage`, `left_aside` and
         `degraded` only where they say something."""
         fields = {name: _plain(getattr(self, name)) for name in self.__slots__ if name != "why"}
-        for name in ("usage", "left_aside", "degraded"):
-            if not fields[name]:
-                del fields[name]
-        return {**fields, "alternatives": _plain(self.alternatives)}
+        told = {name: one for name, one in fields.items() if one or name not in ("usage", "left_aside", "degraded")}
+        return {**told, "alternatives": _plain(self.alternatives)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,17 +387,14 @@ class Plan:
         }
 
 
-_SCALARS = (str, float, bool, int)
-
-
 def _plain(value: Any) -> Any:
     """The value as JSON has it."""
-    if value is None or type(value) in _SCALARS:  # most are, and the abstract classes below take their time
+    if isinstance(value, str | int | float | None):  # most are, and the abstract classes below take their time
         return value
     if isinstance(value, Candidate):
         return value._asdict()
-    if hasattr(value, "__slots__") and not isinstance(value, str | Mapping | Sequence):
+    if hasattr(value, "__slots__") and not isinstance(value, Mapping | Sequence):
         return {name: _plain(getattr(value, name)) for name in value.__slots__}
     if isinstance(value, Mapping):
         return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+    return [_plain(one) for one in value] if isinstance(value, Sequence) else value
