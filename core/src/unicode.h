@@ -40,17 +40,12 @@ uint32_t er_lower_at(const uint32_t *points, uint32_t count, uint32_t at, uint32
 /* str.lower(): `found` has room for 2 · count, and may not be `points`. Gives how many there are. */
 uint32_t er_lower(const uint32_t *points, uint32_t count, uint32_t *found);
 
-typedef enum { ER_NFD, ER_NFC, ER_NFKD, ER_NFKC } er_form;
-
 enum { ER_MOST_PARTS = 18 };
 
 /* What a code point is made of, all steps at once, itself where it is one alone; by NFKD if `compatible`. */
 uint32_t er_decompose(uint32_t point, bool compatible, uint32_t parts[ER_MOST_PARTS]);
 /* What both are put together to, or 0. */
 uint32_t er_compose(uint32_t first, uint32_t second);
-
-/* Normalised code points, and of each which of the given ones it begins with (`origins` may be NULL). */
-bool er_normalize(er_arena *, er_form, const uint32_t *points, uint32_t count, const uint32_t **found, const uint32_t **origins, uint32_t *found_count);
 
 /* ---- UTF-8 that was proved before ---- */
 

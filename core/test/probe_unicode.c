@@ -22,18 +22,20 @@ void probe_points(uint32_t *found)
 
 uint32_t probe_lower(const uint32_t *points, uint32_t count, uint32_t *found) { return er_lower(points, count, found); }
 
-/* A negative number where there was no room or memory. */
-int64_t probe_normalize(int form, const uint32_t *points, uint32_t count, uint32_t *found, uint32_t *origins, uint32_t room)
+/* What every code point but surrogates is made of, each behind a line end: found (room,), or 0. How many there are. */
+uint32_t probe_decompose(int compatible, uint32_t *found, uint32_t room)
 {
-    er_error why = {0};
-    er_arena arena = {.error = &why};
-    const uint32_t *made, *from;
     uint32_t n = 0;
-    bool done = er_normalize(&arena, (er_form)form, points, count, &made, &from, &n) && n <= room;
-    if (done && n) memcpy(found, made, n * sizeof *found), memcpy(origins, from, n * sizeof *origins);
-    er_give_back(&arena);
-    return done ? (int64_t)n : -1;
+    for (uint32_t point = 0; point < POINTS; point++) {
+        if (point >= 0xd800 && point < 0xe000) continue;
+        if (room - n <= ER_MOST_PARTS) return 0;
+        found[n++] = '\n';
+        n += er_decompose(point, compatible, found + n);
+    }
+    return n;
 }
+
+uint32_t probe_compose(uint32_t first, uint32_t second) { return er_compose(first, second); }
 
 /* The code points of a text through UTF-8 and back: false if any differs. */
 int probe_round_trip(const uint32_t *points, uint32_t count)

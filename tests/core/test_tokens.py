@@ -336,6 +336,19 @@ def test_every_kind(library: ctypes.CDLL, data: bytes) -> None:
     ours.close()
 
 
+@pytest.mark.parametrize("kind", KINDS[2:])
+@pytest.mark.parametrize("n", [10, 15, 16, 120])
+def test_marks_are_put_in_order(library: ctypes.CDLL, kind: str, n: int) -> None:
+    """Those of one class keep theirs, however many there are."""
+    vocabulary = [["<unk>", 0.0], *([piece, -1.0] for piece in ("a", "\xe1", "\u0301", "\u0300", "\u0316"))]
+    value = {"model": {"type": "Unigram", "unk_id": 0, "vocab": vocabulary}, "version": "1.0", "added_tokens": []}
+    value |= dict.fromkeys(("truncation", "padding", "pre_tokenizer", "post_processor", "decoder"))
+    data = json.dumps({**value, "normalizer": {"type": "Sequence", "normalizers": [{"type": kind}]}}).encode()
+    ours, text = CoreTokenizer(library, data), "a" + "\u0301\u0316\u0300" * n
+    assert ours(text) == oracle(data)(text)
+    ours.close()
+
+
 # ---- The file ----
 
 

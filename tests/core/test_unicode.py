@@ -1,4 +1,4 @@
-"""Code points, lower case and normal forms, against Python's own of the Unicode version that the tables are of."""
+"""Code points, lower case, and what is made of what, against Python's own, of the version that the tables have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 CORE = Path(__file__).parents[2] / "core"
-FORMS = ("NFD", "NFC", "NFKD", "NFKC")
 _CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn"
 CATEGORIES = _CATEGORIES.split(" ")
 POINTS = 0x110000
@@ -32,9 +31,7 @@ TEXTS = st.text(
 
 @pytest.fixture(scope="module")
 def unicode(core_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
-    library = core_library("unicode", "probe_unicode")
-    library.probe_normalize.restype = ctypes.c_int64
-    return library
+    return core_library("unicode", "probe_unicode")
 
 
 def points_of(text: str) -> np.ndarray:
@@ -51,15 +48,6 @@ def lower(library: ctypes.CDLL, text: str) -> str:
     at = [part.ctypes.data_as(ctypes.c_void_p) for part in (points, found)]
     count = library.probe_lower(at[0], len(points), at[1])
     return text_of(found[:count])
-
-
-def normalized(library: ctypes.CDLL, form: str, text: str) -> tuple[str, list[int]]:
-    points = points_of(text)
-    found = np.empty((2, 18 * len(points) + 1), np.uint32)
-    at = [part.ctypes.data_as(ctypes.c_void_p) for part in (points, found[0], found[1])]
-    count = library.probe_normalize(FORMS.index(form), at[0], len(points), at[1], at[2], found.shape[1])
-    assert count >= 0
-    return text_of(found[0, :count]), found[1, :count].tolist()
 
 
 def test_all_code_points(unicode: ctypes.CDLL) -> None:
@@ -89,25 +77,28 @@ def test_what_ignores_case(unicode: ctypes.CDLL) -> None:
         assert same == np.flatnonzero(found[:, 6] == found[point, 6]).tolist(), hex(point)
 
 
-def test_every_normal_form(unicode: ctypes.CDLL) -> None:
+@pytest.mark.parametrize("form", ["NFD", "NFKD"])
+def test_what_every_code_point_is_made_of(unicode: ctypes.CDLL, form: str) -> None:
     every = [chr(point) for point in range(POINTS) if not 0xD800 <= point < 0xE000]
-    for form in FORMS:
-        wanted = [unicodedata.normalize(form, char) for char in every]
-        assert normalized(unicode, form, "\n".join(every))[0] == "\n".join(wanted)  # a line end keeps neighbours apart
+    found = np.empty(3 * POINTS, np.uint32)
+    count = unicode.probe_decompose(form == "NFKD", found.ctypes.data_as(ctypes.c_void_p), len(found))
+    assert text_of(found[:count]) == "".join(f"\n{unicodedata.normalize(form, char)}" for char in every)
+
+
+def test_every_pair_is_put_together(unicode: ctypes.CDLL) -> None:
+    parts = [unicodedata.decomposition(chr(point)).split(" ") for point in range(POINTS)]
+    pairs = [chr(int(pair[0], 16)) + chr(int(pair[1], 16)) for pair in parts if len(pair) == 2 and pair[0][0] != "<"]
+    for syllable in map(chr, range(0xAC00, 0xAC00 + 11172)):
+        *first, last = unicodedata.normalize("NFD", syllable)
+        pairs.append(unicodedata.normalize("NFC", "".join(first)) + last)
+    assert len(pairs) > 12_000
+    for pair in pairs:
+        whole = unicodedata.normalize("NFC", pair)
+        assert unicode.probe_compose(*map(ord, pair)) == (ord(whole) if len(whole) == 1 else 0), ascii(pair)
 
 
 @given(TEXTS)
 def test_texts(unicode: ctypes.CDLL, text: str) -> None:
     assert lower(unicode, text) == text.lower()
-    for form in FORMS:
-        found, origins = normalized(unicode, form, text)
-        assert found == unicodedata.normalize(form, text)
-        assert len(origins) == len(found) and all(0 <= origin < len(text) for origin in origins)
     points = points_of(text)
     assert unicode.probe_round_trip(points.ctypes.data_as(ctypes.c_void_p), len(points)) == 1
-
-
-def test_many_marks_take_no_long_time(unicode: ctypes.CDLL) -> None:
-    low, high, n = "\u0316", "\u0301", 50_000  # Python takes a minute
-    assert normalized(unicode, "NFD", "a" + (high + low) * n)[0] == "a" + low * n + high * n
-    assert normalized(unicode, "NFC", "a" + (high + low) * n)[0] == "á" + low * n + high * (n - 1)
