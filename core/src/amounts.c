@@ -2,6 +2,7 @@
 
 #include "pieces_parts.h"
 #include "unicode.h"
+#include "words.h"
 
 enum { MOST_DIGITS = 18 }; /* of a number, with its point */
 
@@ -112,10 +113,10 @@ static bool read_number(const er_unit *words, uint32_t count, uint32_t at, er_am
         if (!digits(word->lower, number)) return false;
         if (!next || !ER_IN(next, SCALE)) return true;
         *end = at + 2;
-        return times(number, (er_amount){er_is(next->lower, "thousand") ? 1000 : 1000000, 0, ER_NO_UNIT});
+        return times(number, (er_amount){er_scale_of(next->lower), 0, ER_NO_UNIT});
     }
     const bool half = er_is(word->lower, "half"), quarter = er_is(word->lower, "quarter");
-    if (half || quarter) return *end = behind_part(words, count, at + 1), *number = half ? HALF : QUARTER, true;
+    if ((half || quarter) && !is_word(words, count, at + 2, "dozen")) return *end = behind_part(words, count, at + 1), *number = half ? HALF : QUARTER, true;
     if (is_part(words, count, at, number)) return *end = behind_part(words, count, at + 2), true;
     if (ER_IN(word, ARTICLE) && next && ER_IN(next, MEASURE)) return *number = (er_amount){1, 0, ER_NO_UNIT}, true;
     return er_numeral_at(words, count, at, number, end);
@@ -180,6 +181,12 @@ static bool sum_of(const er_unit *words, uint32_t count, er_amount *total)
     uint8_t dimension = ER_NO_UNIT;
     int64_t smaller = 0; /* what the next smaller unit of time has in seconds */
     *total = (er_amount){0, 0, ER_NO_UNIT};
+    if (count == 3 && er_is(words[1].lower, ":") && is_decimal(words[0].lower) && is_decimal(words[2].lower) && er_length_of(words[2].lower) == 2) { /* "in 31:20" */
+        er_amount seconds;
+        if (!digits(words[0].lower, total) || !digits(words[2].lower, &seconds) || !times(total, (er_amount){60, 0, ER_NO_UNIT}) || !plus(total, seconds)) return false;
+        total->dimension = ER_SECONDS;
+        return true;
+    }
     for (uint32_t at = 0, end; at < count; at = end) {
         er_amount number, factor;
         if (!read_number(words, count, at, &number, &end)) {

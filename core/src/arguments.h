@@ -268,8 +268,9 @@ bool er_is_inside(const er_reading *, const er_piece *, uint32_t kinds, bool mor
 bool er_is_street(const er_unit *, uint32_t first, uint32_t last); /* whether one of these words says that it is a street */
 /* Whether a number or a duration cannot be that which a parameter asks for; whether a run of capitals is a street without its
    number, or has one in front where no address is asked for (numbered.c). */
+bool er_is_part(const er_suitor *, const er_parameter *, const er_piece *);
 bool er_is_no_number(const er_suitor *, const er_parameter *, const er_piece *);
-bool er_lacks_number(const er_reading *, const er_parameter *, const er_piece *);
+bool er_lacks_number(const er_suitor *, const er_parameter *, const er_piece *);
 
 /* The pieces that may be meant, the best first; with `spans` (units, LONGEST) those alone that are possible. */
 bool er_fits_of(const er_suitor *, const er_parameter *, const float *spans, const er_fit **, uint32_t *count);

@@ -263,6 +263,25 @@ static const er_json *extreme(er_arena *arena, er_text said, const er_parameter 
 
 static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
 
+/* A measure in another unit, to a thousandth; NULL where none makes the other: what a euro has in dollars, nobody says here. */
+static const er_json *made_form(er_arena *arena, const er_amount *amount, const er_parameter *one)
+{
+    static const struct { uint8_t from, to; double times; } made[] = {{ER_POUNDS_WEIGHT, ER_GRAMS, 453.59237}, {ER_MILES, ER_METRES, 1609.344}};
+    const er_amount *factor = &one->unit.factor;
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        const bool there = amount->dimension == made[i].from && one->unit.dimension == made[i].to;
+        if (!there && (amount->dimension != made[i].to || one->unit.dimension != made[i].from)) continue;
+        const double said = (double)amount->mantissa / tens[amount->scale];
+        const double told = there ? said * made[i].times : said / made[i].times;
+        const double thousandths = rint(told / ((double)factor->mantissa / tens[factor->scale]) * 1000.0);
+        const bool whole = fmod(thousandths, 1000.0) == 0.0;
+        if (thousandths == 0.0 || fabs(thousandths) >= 1e12) return NULL;
+        if (!whole && er_is(er_schema_text(one->schema, "type"), "integer")) return NULL;
+        return er_json_number(arena, thousandths / 1000.0, whole);
+    }
+    return NULL;
+}
+
 static const er_json *number_form(er_arena *arena, er_text said, uint32_t kind, const er_parameter *one)
 {
     er_amount amount;
@@ -270,10 +289,10 @@ static const er_json *number_form(er_arena *arena, er_text said, uint32_t kind, 
     int64_t over = amount.mantissa, under = 1;
     int scale = amount.scale; /* over / under · 10^-scale */
     if (amount.dimension != ER_NO_UNIT && one->has_unit) {
-        if (amount.dimension != one->unit.dimension) return NULL; /* what a euro has in dollars, nobody says here */
+        if (amount.dimension != one->unit.dimension) return made_form(arena, &amount, one);
         under = one->unit.factor.mantissa;
         scale -= one->unit.factor.scale;
-    } else if ((amount.dimension == ER_SECONDS || amount.dimension == ER_MONTHS) && kind == ER_PIECE_DURATION) {
+    } else if ((amount.dimension == ER_SECONDS || amount.dimension == ER_MONTHS) && (kind == ER_PIECE_DURATION || kind == ER_PIECE_MEASURE)) {
         return NULL; /* a length of time for what counts something else */
     }
     if (!under) return NULL;

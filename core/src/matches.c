@@ -161,8 +161,21 @@ static int hundreds(const er_unit *units, uint32_t count, uint32_t at, uint32_t 
     return 100 * value + rest;
 }
 
+int64_t er_scale_of(er_text word) { return er_is(word, "thousand") ? 1000 : er_is(word, "dozen") ? 12 : 1000000; }
+
 bool er_numeral_at(const er_unit *units, uint32_t count, uint32_t at, er_amount *found, uint32_t *behind)
 {
+    static const struct { const char *first, *second, *third; uint8_t value; } wholes[] = {
+        {"half", "a", "dozen", 6}, {"a", "dozen", NULL, 12}, {"a", "couple", NULL, 2}, {"once", NULL, NULL, 1}, {"twice", NULL, NULL, 2},
+    };
+    for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++) {
+        const uint32_t length = wholes[i].third ? 3 : wholes[i].second ? 2 : 1;
+        if (at + length > count || !er_is(units[at].lower, wholes[i].first)) continue;
+        if ((length > 1 && !er_is(units[at + 1].lower, wholes[i].second)) || (length > 2 && !er_is(units[at + 2].lower, wholes[i].third))) continue;
+        *found = (er_amount){wholes[i].value, 0, ER_NO_UNIT};
+        *behind = at + length;
+        return true;
+    }
     bool any = false;
     *found = (er_amount){0, 0, ER_NO_UNIT};
     *behind = at;
@@ -172,7 +185,7 @@ bool er_numeral_at(const er_unit *units, uint32_t count, uint32_t at, er_amount 
         if (value < 0) break;
         const bool scaled = end < count && ER_IN(&units[end], SCALE);
         any = true;
-        found->mantissa += value * (scaled ? er_is(units[end].lower, "thousand") ? 1000 : 1000000 : INT64_C(1));
+        found->mantissa += value * (scaled ? er_scale_of(units[end].lower) : INT64_C(1));
         *behind = at = end + scaled;
         if (!scaled) break;
     }
@@ -198,6 +211,9 @@ static bool begins_decimal(er_text text)
     return text.length && er_is_decimal(er_point_at(text, &at));
 }
 
+/* Whether it is two numbers with an x between them: "13x18". */
+static bool is_size(const er_reader *r, er_match one) { return one.last - one.first == 3 && er_is(r->units[one.first + 1].lower, "x"); }
+
 /* Whether a number is a part of what is one whole. */
 static bool in_whole(const er_reader *r, er_match one)
 {
@@ -206,7 +222,7 @@ static bool in_whole(const er_reader *r, er_match one)
         return true;
     const er_match_list *codes = &r->matches[ER_PIECE_CODE];
     for (uint32_t i = 0; i < codes->count; i++)
-        if (holds(codes->at[i], one) && !same(codes->at[i], one) && !is_measure(r, codes->at[i])) return true;
+        if (holds(codes->at[i], one) && !same(codes->at[i], one) && !is_measure(r, codes->at[i]) && !is_size(r, codes->at[i])) return true;
     return false;
 }
 
@@ -216,6 +232,11 @@ static uint32_t part_behind(const er_reader *r, uint32_t at)
     if (at + 2 >= r->count || !er_is(r->units[at].lower, "and") || !er_is(r->units[at + 1].lower, "a")) return 0;
     return er_is(r->units[at + 2].lower, "half") || er_is(r->units[at + 2].lower, "quarter") ? 3 : 0;
 }
+
+static bool is_often(er_text word) { return er_is(word, "once") || er_is(word, "twice"); }
+
+/* What makes these numbers. */
+static bool is_each(er_text word) { return er_is(word, "a") || er_is(word, "per") || er_is(word, "daily") || er_is(word, "every") || er_is(word, "each"); }
 
 static bool add_numbers(er_reader *r)
 {
@@ -233,7 +254,8 @@ static bool add_numbers(er_reader *r)
         /* "the one of Tuesday" counts nothing. */
         if (er_numeral_at(units, r->count, at, &unused, &behind)) {
             behind += part_behind(r, behind);
-            if (!(behind == at + 1 && er_is(units[at].lower, "one")) && !er_add_match(r, ER_PIECE_NUMBER, at, behind)) return false;
+            const bool rare = is_often(units[at].lower) && !(at + 1 < r->count && is_each(units[at + 1].lower));
+            if (!rare && !(behind == at + 1 && er_is(units[at].lower, "one")) && !er_add_match(r, ER_PIECE_NUMBER, at, behind)) return false;
         }
         if (behind > end) end = behind;
     }

@@ -6,6 +6,7 @@
 #include "unicode.h"
 
 #define BIT(kind) (1u << ER_PIECE_##kind)
+#define MEASURES (BIT(DURATION) | BIT(MEASURE) | BIT(PERCENT) | BIT(MONEY))
 
 static bool is_digit_at(const er_reading *of, uint32_t unit) { return er_is_decimal(of->text.points[of->units[unit].begin]); }
 
@@ -52,15 +53,15 @@ static bool counts_otherwise(const er_suitor *s, const er_parameter *one)
     return false;
 }
 
-static bool takes_streets(const er_parameter *one)
+static bool names_streets(er_words stems)
 {
     static const char *const streets[] = {"address", "street", "adress", "straß", "dirección"};
-    for (size_t i = 0; i < sizeof streets / sizeof *streets; i++) {
-        const er_text stem = {streets[i], strlen(streets[i])};
-        if (er_has(one->stems, stem) || er_has(one->told, stem)) return true;
-    }
+    for (size_t i = 0; i < sizeof streets / sizeof *streets; i++)
+        if (er_has(stems, (er_text){streets[i], strlen(streets[i])})) return true;
     return false;
 }
+
+static bool takes_streets(const er_parameter *one) { return names_streets(one->stems) || names_streets(one->told); }
 
 /* Whether a bare number is in degrees, for what counts in another unit. */
 static bool is_warmth(const er_reading *of, const er_parameter *one, const er_piece *piece)
@@ -92,23 +93,86 @@ static bool is_of_house(const er_suitor *s, const er_piece *piece)
     return false;
 }
 
+/* Whether a bare number is in a unit that another parameter counts: the 2 of "2 ml" is not how often. */
+static bool is_of_measure(const er_suitor *s, const er_parameter *one, const er_piece *piece)
+{
+    const er_reading *of = s->reading;
+    if (one->has_unit || one->kind != ER_KIND_NUMBER) return false;
+    for (uint32_t kind = 0; kind < ER_MATCH_KINDS; kind++)
+        for (uint32_t i = of->match_starts[kind]; MEASURES >> kind & 1 && i < of->match_starts[kind + 1]; i++) {
+            const er_match whole = of->matches[i];
+            er_amount told;
+            if (whole.first > piece->first || whole.last < piece->last || (whole.first == piece->first && whole.last == piece->last)) continue;
+            if (!er_amount_of(s->arena, er_glossed_words(of, whole.first, whole.last), &told)) continue;
+            for (uint32_t k = 0; k < s->tool->count; k++) {
+                const er_parameter *other = &s->tool->parameters[k];
+                if (!other->has_unit) continue;
+                const uint32_t quantity = quantity_of(told.dimension);
+                if (quantity ? quantity == quantity_of(other->unit.dimension) : told.dimension == other->unit.dimension) return true;
+            }
+        }
+    return false;
+}
+
+/* Whether a number is an hour from which a range begins: the 10 of "10-11am". */
+static bool begins_range(const er_reading *of, const er_piece *piece)
+{
+    if (piece->last + 1u >= of->unit_count || !er_listed_in(of->units[piece->last].lower, "- –")) return false;
+    for (uint32_t i = of->match_starts[ER_PIECE_TIME]; i < of->match_starts[ER_PIECE_TIME + 1]; i++)
+        if (of->matches[i].first == piece->last + 1) return true;
+    return false;
+}
+
+/* Whether a bare number says how often: "3 times", "2x daily", "once a day". */
+static bool is_often(const er_reading *of, const er_piece *piece)
+{
+    if (er_listed_in(of->units[piece->first].lower, "once twice")) return true;
+    if (piece->last >= of->unit_count) return false;
+    const er_unit *behind = &of->units[piece->last];
+    if (er_listed_in(behind->lower, "times daily")) return true;
+    return piece->last + 1u < of->unit_count && er_is(behind->lower, "x") && er_listed_in(behind[1].lower, "a daily per each every");
+}
+
+bool er_is_part(const er_suitor *s, const er_parameter *one, const er_piece *piece)
+{
+    const er_reading *of = s->reading;
+    uint32_t numbers = 0;
+    if (er_is_inside(of, piece, BIT(SERIAL), true)) return true;
+    if (one->kind != ER_KIND_NUMBER && one->kind != ER_KIND_DURATION && piece->kind == ER_PIECE_NUMBER && is_often(of, piece)) return true;
+    for (uint32_t i = 0; one->kind == ER_KIND_NUMBER && i < s->tool->count; i++) numbers += s->tool->parameters[i].kind == ER_KIND_NUMBER;
+    for (uint32_t i = of->match_starts[ER_PIECE_CODE]; numbers < 2 && i < of->match_starts[ER_PIECE_CODE + 1]; i++) { /* "13x18" */
+        const er_match whole = of->matches[i];
+        if (whole.last - whole.first == 3 && whole.first <= piece->first && piece->last <= whole.last && piece->last - piece->first < 3 &&
+            er_is(of->units[whole.first + 1].lower, "x"))
+            return true;
+    }
+    return false;
+}
+
 bool er_is_no_number(const er_suitor *s, const er_parameter *one, const er_piece *piece)
 {
     const bool bare = piece->kind == ER_PIECE_NUMBER || piece->kind == ER_PIECE_CHUNK;
-    const uint32_t measures = BIT(DURATION) | BIT(MEASURE) | BIT(PERCENT) | BIT(MONEY);
-    const uint32_t whole = piece->kind == ER_PIECE_MEASURE || piece->kind == ER_PIECE_DURATION ? BIT(DURATION) | BIT(MEASURE) : bare && one->has_unit ? measures : 0;
+    const uint32_t whole = piece->kind == ER_PIECE_MEASURE || piece->kind == ER_PIECE_DURATION ? BIT(DURATION) | BIT(MEASURE) : bare && one->has_unit ? MEASURES : 0;
     if (er_is_inside(s->reading, piece, whole, true)) return true;
     if (!bare) return false;
+    if (is_of_measure(s, one, piece) || (one->has_unit && is_often(s->reading, piece))) return true;
     if (counts_otherwise(s, one) || is_warmth(s->reading, one, piece)) return true;
-    return one->kind == ER_KIND_NUMBER && (is_others(s, one, piece) || is_of_house(s, piece));
+    return one->kind == ER_KIND_NUMBER && (begins_range(s->reading, piece) || is_others(s, one, piece) || is_of_house(s, piece));
 }
 
-bool er_lacks_number(const er_reading *of, const er_parameter *one, const er_piece *piece)
+bool er_lacks_number(const er_suitor *s, const er_parameter *one, const er_piece *piece)
 {
+    const er_reading *of = s->reading;
+    uint32_t addresses = 0; /* a place beside a street is not the one address that is asked for */
     if (!takes_streets(one)) return piece->kind == ER_PIECE_NAME && is_digit_at(of, piece->first);
+    for (uint32_t i = 0; i < s->tool->count; i++) addresses += takes_streets(&s->tool->parameters[i]);
+    if (!names_streets(one->stems)) addresses = 0;
     for (uint32_t i = 0; i < of->piece_count; i++) {
         const er_piece *whole = &of->pieces[i];
-        if ((whole->first != piece->first || whole->last != piece->last) && is_numbered(of, whole, piece)) return true;
+        if (whole->first == piece->first && whole->last == piece->last) continue;
+        if (is_numbered(of, whole, piece)) return true;
+        const bool apart = piece->last <= whole->first || whole->last <= piece->first;
+        if (addresses == 1 && apart && is_numbered(of, whole, whole) && er_is_street(of->units, whole->first, whole->last)) return true;
     }
     return false;
 }

@@ -59,11 +59,21 @@ static bool is_negated(finder *f, uint32_t first)
     return found;
 }
 
+/* Whether a number begins at a unit, and ends in front of `last` if that is not 0. */
+static bool is_count(const er_reader *r, uint32_t first, uint32_t last)
+{
+    const er_match_list *numbers = &r->matches[ER_PIECE_NUMBER];
+    for (uint32_t i = 0; i < numbers->count; i++)
+        if (numbers->at[i].first == first && (!last || numbers->at[i].last == last)) return true;
+    return false;
+}
+
 static bool is_taken(finder *f, uint32_t first, uint32_t last)
 {
     for (uint32_t i = 0; i < f->taken_count; i++) {
         const uint32_t before = f->taken[i].begin;
         if (last == before || (first < before && before < last)) return true;
+        if (last + 1 == before && is_count(f->r, first, last) && is_count(f->r, f->taken[i].end, 0)) return true; /* "for 12 guests, no, make that 10" */
     }
     return is_negated(f, first);
 }

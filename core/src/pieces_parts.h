@@ -109,5 +109,6 @@ uint32_t er_street_at(const er_reader *, uint32_t at);
 void er_place_units(er_reader *, bool english);
 /* The number that English words say from a unit on, and the unit behind it; false: none. */
 bool er_numeral_at(const er_unit *, uint32_t count, uint32_t at, er_amount *, uint32_t *behind);
+int64_t er_scale_of(er_text word);
 
 #endif

@@ -171,7 +171,7 @@ static bool is_pointed_at(const er_reading *of, const er_piece *piece, er_kind k
 static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *piece)
 {
     const er_reading *of = s->reading;
-    if (er_is_inside(of, piece, BIT(SERIAL), true) || er_ends_range(s->arena, of, one, piece)) return true;
+    if (er_is_part(s, one, piece) || er_ends_range(s->arena, of, one, piece)) return true;
     const bool undated = one->kind == ER_KIND_ANY || one->kind == ER_KIND_PERSON || one->kind == ER_KIND_PLACE || one->kind == ER_KIND_TEXT;
     if (s->dated && undated && !is_whole(piece->kind) && er_is_inside(of, piece, WHENS, false)) return true;
     if (one->kind == ER_KIND_NUMBER || one->kind == ER_KIND_DURATION) {
@@ -182,7 +182,7 @@ static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *
     }
     if (!er_is_plain_piece(piece->kind) && piece->kind != ER_PIECE_NAME) return false;
     if (!is_whole(piece->kind) && s->points && is_pointed_at(of, piece, one->kind)) return true;
-    if (er_is_other_name(s->arena, of, one, piece) || er_lacks_number(of, one, piece)) return true;
+    if (er_is_other_name(s->arena, of, one, piece) || er_lacks_number(s, one, piece)) return true;
     if (one->kind != ER_KIND_TEXT && !piece->first && piece->last + 1u >= of->unit_count && of->unit_count > MOST_WHOLE + 1) return true;
     for (uint32_t i = of->units[piece->first].begin; !s->ascii && i < of->units[piece->last - 1].end; i++)
         if (of->text.points[i] > LAST_LATIN && er_is_letter(of->text.points[i])) return true;

@@ -95,6 +95,13 @@ static bool first_stem(er_arena *arena, er_text known, er_text *stem)
     return true;
 }
 
+/* Whether a unit begins "13x18", which has one stem. */
+static bool is_size(const er_reader *r, const er_text *lower, uint32_t at)
+{
+    const er_unit *unit = &r->units[at];
+    return at + 2 < r->count && er_is(lower[at + 1], "x") && r->said.written.kinds[unit->begin] & ER_IS_DIGIT && unit->end == unit[1].begin && unit[1].end == unit[2].begin;
+}
+
 bool er_cut_units(er_reader *r)
 {
     const er_language language = r->reading->language;
@@ -127,7 +134,8 @@ bool er_cut_units(er_reader *r)
         unit->same = !glossed || er_same(unit->lower, lower[i]);
         unit->lists = er_lists_of(unit->lower);
         unit->stem = (er_text){"", 0};
-        if (unit->is_word && !first_stem(r->arena, unit->same ? own[i] : unit->lower, &unit->stem)) return false;
+        const er_text known = is_size(r, lower, i) ? er_cut(r->reading->text.text, r->reading->text.starts[unit->begin], r->reading->text.starts[unit[2].end]) : unit->same ? own[i] : unit->lower;
+        if (unit->is_word && !first_stem(r->arena, known, &unit->stem)) return false;
     }
     er_place_units(r, true);
     return !r->matcher.failed;

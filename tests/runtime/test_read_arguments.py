@@ -327,8 +327,8 @@ def test_an_end_of_a_scale_is_no_number_of_a_unit() -> None:
     assert read(TIMER, "a timer for the maximum") == {}
 
 
-@pytest.mark.parametrize(("query", "grams"), [("add 40g", 40), ("add 0.5kg", 500), ("add 1.5oz", None)])
-def test_a_unit_right_behind_a_number_counts(query: str, grams: int | None) -> None:
+@pytest.mark.parametrize(("query", "grams"), [("add 40g", 40), ("add 0.5kg", 500), ("add 1.5oz", 42.524)])
+def test_a_unit_right_behind_a_number_counts(query: str, grams: float) -> None:
     weigh = tool("add_flour", "Adds flour.", weight={"type": "number", "description": "Weight in grams."})
     assert read(weigh, query).get("weight") == grams
 

@@ -24,9 +24,24 @@ _STREETS = frozenset(("address", "street", "adress", "straß", "dirección"))
 _BEFORE_STREETS = frozenset(("to", "from", "at", "in", "near"))
 
 
+_SIZE, _PAIR = 3, 2
 _MEASURES = ("duration", "measure", "percent", "money")
 _BARE = ("number", "chunk")
 """Kinds of chunks that may be the number of a measure without its unit."""
+
+
+def is_part(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
+    """Whether a chunk is a part of an account's number; the 4 of "4x daily", where no number is asked for; or a part of
+    "13x18", where no two of the parameters that are `wanted` are numbers."""
+    matches = found.reading.matches
+    if any(serial.cuts(chunk) for serial in matches.get("serial", ())):
+        return True
+    if parameter.kind not in ("number", "duration") and chunk.kind == "number" and _is_often(found, chunk):
+        return True
+    if parameter.kind == "number" and sum(one.kind == "number" for one in wanted) >= _PAIR:
+        return False
+    sizes = (one for one in matches.get("code", ()) if one.last - one.first == _SIZE and one.cuts(chunk))
+    return any(found.reading.units[one.first + 1].lower == "x" for one in sizes)
 
 
 def is_no_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
@@ -38,11 +53,47 @@ def is_no_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter
         return True
     if chunk.kind not in _BARE:
         return False
+    if _is_of_measure(found, parameter, wanted, chunk) or (parameter.unit is not None and _is_often(found, chunk)):
+        return True
     if _counts_otherwise(found, parameter) or _is_warmth(found, parameter, chunk):
         return True
     if parameter.kind != "number":
         return False
+    if _begins_range(found, chunk):
+        return True
     return _is_others(found, parameter, wanted, chunk) or _is_of_house(found, wanted, chunk)
+
+
+def _is_of_measure(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
+    """Whether a bare number is in a unit that another parameter counts: the 2 of "2 ml" is not how often."""
+    if parameter.unit is not None or parameter.kind != "number":
+        return False
+    counted = {one.unit[0] for one in wanted if one.unit is not None}
+    for kind in _MEASURES if counted else ():
+        for match in found.reading.matches.get(kind, ()):
+            if match.cuts(chunk) and (told := amount_of(found.reading.glossed(match.first, match.last))) is not None:
+                same = next((one for one in _SAME if told[1] in one), {told[1]})
+                if not counted.isdisjoint(same):
+                    return True
+    return False
+
+
+def _begins_range(found: Chunks, chunk: Chunk) -> bool:
+    """Whether a number is an hour from which a range begins: the 10 of "10-11am"."""
+    units, at = found.reading.units, chunk.last + 1
+    is_dashed = at < len(units) and units[chunk.last].text in "-–"
+    return is_dashed and any(time.first == at for time in found.reading.matches.get("time", ()))
+
+
+def _is_often(found: Chunks, chunk: Chunk) -> bool:
+    """Whether a bare number says how often: "3 times", "2x daily", "once a day"."""
+    units = found.reading.units
+    behind = [unit.lower for unit in units[chunk.last : chunk.last + 2]]
+    return (
+        behind[:1] in (["times"], ["daily"])
+        or units[chunk.first].lower in ("once", "twice")
+        or (len(behind) > 1 and behind[0] == "x" and behind[1] in ("a", "daily", "per", "each", "every"))
+    )
 
 
 def _is_others(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
@@ -86,11 +137,20 @@ def _is_warmth(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
     return chunk.last < len(units) and units[chunk.last].lower in _DEGREES
 
 
-def lacks_number(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
-    """Whether words are a street without the number that is said with it; or a run of capitals has such a number in
+def lacks_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
+    """Whether words are a street without the number that is said with it, or a place beside a street for the one
+    address that is asked for; or a run of capitals has such a number in
     front where no address is asked for."""
     if _takes_streets(parameter):
-        return any(one.holds(chunk) for one in _numbered(found) if one[1:] != chunk[1:3])
+        others = [one for one in _numbered(found) if one[1:] != chunk[1:3]]
+        if any(one.holds(chunk) for one in others):
+            return True
+        units, alone = found.reading.units, sum(_takes_streets(one) for one in wanted) == 1
+        alone = alone and not _STREETS.isdisjoint(parameter.stems)
+        return alone and any(
+            (chunk.last <= one.first or one.last <= chunk.first) and is_street(units[one.first : one.last])
+            for one in others
+        )
     return chunk.kind == "name" and found.reading.units[chunk.first].text[0].isdecimal()
 
 

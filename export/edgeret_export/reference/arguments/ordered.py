@@ -26,15 +26,17 @@ def put_in_order(
     """Gives two bare numbers in a row, with a word such as "over" between them, to their two parameters in the order in
     which the tool has these, unless the words around them speak for the other one. Both are as sure as the surer one.
     `picked` are the fits that were taken, `fits` all that there were, both by the parameters' numbers."""
+    chosen = {**picked}
     bare = [k for k in sorted(picked) if picked[k].chunk.kind == wanted[k].kind == "number" and not wanted[k].many]
     for i, first in enumerate(bare):
         for last in bare[i + 1 :]:
-            a, b = picked[first], picked[last]
+            a, b = chosen[first], chosen[last]
             one, other = wanted[first].name, wanted[last].name
             if _is_pair(chunks, b.chunk, a.chunk):
                 x, y = _of(fits[first], b.chunk), _of(fits[last], a.chunk)
                 if x is None or y is None or a.score + b.score - x.score - y.score >= _OVER_ORDER:
                     continue
+                chosen |= {first: x, last: y}
                 found |= {
                     one: _taking(found[one], x.value, found[other].span),
                     other: _taking(found[other], y.value, found[one].span),

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.types import Call, Tool
-from edgeret_export.reference.arguments.numbered import is_no_number, lacks_number
+from edgeret_export.reference.arguments.numbered import is_no_number, is_part, lacks_number
 from edgeret_export.reference.arguments.pointing import is_other_name, is_pointed_at, points
 from edgeret_export.reference.arguments.said_before import values_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, leads_of, signed
@@ -122,7 +122,6 @@ class Suitor:
         most = max(shared, default=0.0)
         self.near = [share / most if most else 0.0 for share in shared]
         self.stems, units = found.stems, found.reading.units
-        self._serials = found.reading.matches.get("serial", ())
         self._wanted = parameters(tool)
         self._dated = any(one.kind == "when" for one in self._wanted)
         self._whens = [match for kind in _WHENS for match in found.reading.matches.get(kind, ())]
@@ -203,7 +202,7 @@ class Suitor:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
         script whose small words are not known, and all that was said."""
         asked = parameter.stems | {parameter.name.lower()}
-        if any(serial.cuts(chunk) for serial in self._serials) or ends_range(self._found.reading.units, chunk, asked):
+        if is_part(self._found, parameter, self._wanted, chunk) or ends_range(self._found.reading.units, chunk, asked):
             return True
         found = self._found.reading.matches
         if self._dated:
@@ -219,7 +218,7 @@ class Suitor:
         if chunk.kind not in PLAIN and chunk.kind != "name":
             return False
         said = reading.words(chunk.first, chunk.last)
-        if is_other_name(parameter, chunk, said) or lacks_number(self._found, parameter, chunk):
+        if is_other_name(parameter, chunk, said) or lacks_number(self._found, parameter, self._wanted, chunk):
             return True
         if chunk.kind not in _WHOLE and self._points and is_pointed_at(reading.units, chunk, parameter.kind):
             return True

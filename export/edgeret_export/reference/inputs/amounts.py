@@ -16,6 +16,8 @@ def amount_of(said: str) -> tuple[Decimal, str | None] | None:
     words = re.findall(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]", text)
     if text.startswith("minus ") and (below := amount_of(text.removeprefix("minus "))) is not None:
         return -below[0], below[1]
+    if len(words) == 3 and words[1] == ":" and words[0].isdecimal() and re.fullmatch(r"\d\d", words[2]):
+        return Decimal(60 * int(words[0]) + int(words[2])), "s"  # "in 31:20"
     total, dimension, at, seen, counted = Decimal(0), None, 0, False, None
     while at < len(words):
         number, end = _read_number(words, at)
@@ -73,7 +75,7 @@ def _read_number(words: list[str], at: int) -> tuple[Decimal | None, int]:
     if word[0].isdecimal():
         number, scale = digits(word), SCALES.get((*words[at + 1 : at + 2], "")[0])
         return (number, at + 1) if number is None or scale is None else (number * scale, at + 2)
-    if word in _SHORT_PARTS:
+    if word in _SHORT_PARTS and words[at + 2 : at + 3] != ["dozen"]:
         return _SHORT_PARTS[word], _behind_part(words, at + 1)
     if (part := _PARTS.get(" ".join(words[at : at + 2]))) is not None:
         return part, _behind_part(words, at + 2)

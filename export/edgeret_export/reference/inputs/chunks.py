@@ -99,7 +99,7 @@ def chunks(text: str) -> Chunks:
         found.setdefault((kind, first, last), Chunk(kind, first, last, leads, clause_of[first], void, joined))
         if len(found) >= MOST_CHUNKS:
             break
-    each = tuple((words(unit.known) or [""])[0] if unit.is_word else "" for unit in reading.units)
+    each = tuple((words(reading.whole(i)) or [""])[0] if one.is_word else "" for i, one in enumerate(reading.units))
     return Chunks(reading, tuple(sorted(found.values(), key=lambda one: (one.first, one.last))), stems, clause_of, each)
 
 
@@ -385,6 +385,9 @@ def _is_void(reading: Reading, first: int, taken_back: list[tuple[int, int]], la
     units = reading.units
     if any(last == before or (first < before < last) for before, _ in taken_back):
         return True
+    counts = {one.first: one.last for one in reading.matches.get("number", ()) if taken_back}
+    if any(last + 1 == before and counts.get(first) == last and behind in counts for before, behind in taken_back):
+        return True  # "for 12 guests, no, make that 10"
     at = first - 1
     while at >= 0 and units[at].lower in _BEFORE_VALUES:
         at -= 1

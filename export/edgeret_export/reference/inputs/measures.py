@@ -34,5 +34,7 @@ UNITS: Mapping[str, tuple[str, float]] = {
     word: (dimension, factor) for dimension, factor, listed in _UNITS for word in listed.split()
 }
 """What a word for a unit measures, and how many of the smallest one it is; months and seconds do not mix."""
+MADE: Mapping[tuple[str, str], float] = {("lb", "g"): 453.59237, ("mi", "m"): 1609.344}
+"""How many of one smallest unit another one is, where that never changes."""
 MONEY = frozenset(("eur", "usd", "gbp"))
 """Of these measures, those of money."""

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from edgeret.inputs.numerals import hundreds
 
-SCALES = {"thousand": Decimal(1000), "million": Decimal(1_000_000)}
+SCALES = {"thousand": Decimal(1000), "million": Decimal(1_000_000), "dozen": Decimal(12)}
+_WHOLE: Mapping[tuple[str, ...], int] = {
+    ("half", "a", "dozen"): 6,
+    ("a", "dozen"): 12,
+    ("a", "couple"): 2,
+    ("once",): 1,
+    ("twice",): 2,
+}
+"""Numbers that are no sum of others."""
 
 
 def numeral(words: Sequence[str], start: int) -> tuple[Decimal | None, int]:
     """The number that begins at a word in lower case, up to millions, and where it ends; None where none does. A dash
     between its words may be one of the words."""
+    for said, told in _WHOLE.items():
+        if tuple(words[start : start + len(said)]) == said:
+            return Decimal(told), start + len(said)
     total: Decimal | None = None
     at = start
     while at < len(words):

@@ -28,8 +28,9 @@ _GLUED = "|".join(sorted((word for word in UNITS if word.isalpha()), key=len, re
 """What may stand right behind a number: "40g" is a number and its unit, and no code."""
 _MINUTES = r"\d{1,2}(?:m(?:ins?)?)?(?!\w)"
 _SPLIT = rf"\d+(?=h{_MINUTES})|(?<=\d)h(?={_MINUTES})"  # "1h30"
+_TIMES = r"(?<!\w)[1-9]\d{0,4}(?=x(?:[1-9]\d{0,4})?(?!\w))|(?<=\d)x(?=(?:[1-9]\d{0,4})?(?!\w))"  # "3x8", "2x daily"
 _CUT = (
-    rf"{_SPLIT}|\d+(?:[.,]\d+)*(?=(?i:{_GLUED})?(?!\w))"
+    rf"{_SPLIT}|{_TIMES}|\d+(?:[.,]\d+)*(?=(?i:{_GLUED})?(?!\w))"
     rf"|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]"
 )
 _UNIT = re.compile(_CUT)
@@ -91,6 +92,14 @@ class Reading(NamedTuple):
         """The text from one unit up to another."""
         return self.text[self.units[first].start : self.units[last - 1].end]
 
+    def whole(self, at: int) -> str:
+        """A unit's text, in English where that is known; of the first of "13x18" all of it."""
+        units, last = self.units, at + 2
+        if last >= len(units) or units[at + 1].lower != "x" or not units[at].text[0].isdecimal():
+            return units[at].known
+        glued = units[at].end == units[at + 1].start and units[at + 1].end == units[last].start
+        return self.text[units[at].start : units[last].end] if glued else units[at].known
+
     def glossed(self, first: int, last: int) -> str:
         """The same in English, as far as it is known."""
         return self.english[self.places[first][0] : self.places[last - 1][1]]
@@ -147,7 +156,12 @@ def _matches(text: str, places: Sequence[tuple[int, int]], units: Sequence[Unit]
     measured = [one for one in found["code"] if _is_measure(units, one)]
     # "14C" may be a seat, and "40g" is none.
     found["code"] = [one for one in found["code"] if one not in measured or units[one.first + 1].text.isupper()]
-    whole = [*found["date"], *found["time"], *(one for one in found["code"] if one not in measured), *found["phone"]]
+    whole = [
+        *found["date"],
+        *found["time"],
+        *(one for one in found["code"] if one not in measured and not _is_size(units, one)),
+        *found["phone"],
+    ]
     found["number"] = [
         match
         for match in _numbers(units)
@@ -220,8 +234,9 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         ("quoted", single),
     )
     code = (
-        r"(?<![\w@.+#/-])(?=[\w-]{0,24}\d)(?=[\w-]{0,24}[A-Za-z_])[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*(?![\w@])",
-        r"(?<![\w@])[A-Z]+(?:_[A-Z]+)+(?!\w)|(?<![\w@./-])[a-z0-9]+(?:-[a-z0-9]+)+(?![\w@.-])",
+        r"(?<![\w@.+#/-])(?!\d{1,2}-\d{1,2}[ap]m)(?![1-9]\d{0,4}x(?!\w))"
+        r"(?=[\w-]{0,24}\d)(?=[\w-]{0,24}[A-Za-z_])[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*(?![\w@])",
+        r"(?<![\w@])[A-Z]+(?:_[A-Z]+)+(?!\w)|(?<![\w@./-])(?!\d{1,2}-\d{1,2}[ap]m)[a-z0-9]+(?:-[a-z0-9]+)+(?![\w@.-])",
         r"#\d+|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
     )
     serial = (
@@ -251,7 +266,8 @@ def _numbers(units: Sequence[Unit]) -> Iterator[Match]:
             value, behind = numeral(words, at)
             behind += _has_part(words, behind) if value is not None else 0
             # "the one of Tuesday" counts nothing.
-            if value is not None and words[at:behind] != ["one"]:
+            rare = words[at] in ("once", "twice") and words[at + 1 : at + 2] not in _EVERY
+            if value is not None and words[at:behind] != ["one"] and not rare:
                 yield Match("number", at, behind)
             end = max(end, behind)
         at = end
@@ -265,6 +281,11 @@ def _has_part(words: Sequence[str], at: int) -> int:
 def _is_measure(units: Sequence[Unit], one: Match) -> bool:
     """Whether it is a number and its unit, written as one word."""
     return one.last - one.first == 2 and units[one.first].text[0].isdecimal() and units[one.first + 1].lower in UNITS
+
+
+def _is_size(units: Sequence[Unit], one: Match) -> bool:
+    """Whether it is two numbers with an x between them: "13x18"."""
+    return one.last - one.first == 3 and units[one.first + 1].lower == "x"
 
 
 def _measures(units: Sequence[Unit], numbers: Sequence[Match]) -> Iterator[Match]:
@@ -335,6 +356,8 @@ def _moments(units: Sequence[Unit], dates: Sequence[Match], times: Sequence[Matc
             yield Match("moment", a.first, b.last)
 
 
+_EVERY = (["a"], ["per"], ["daily"], ["every"], ["each"])
+"""What makes "once" and "twice" numbers."""
 _MOST_PAIRS, _INITIAL = 400, 3
 _DEGREES = frozenset(("degrees", "degree"))
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")

@@ -16,6 +16,7 @@ from edgeret.types import REFERENCE
 from edgeret_export.reference.inputs.amounts import amount_of
 from edgeret_export.reference.inputs.date_forms import DATE_TIME, TIME, as_named, moment, named_form, shown_form
 from edgeret_export.reference.inputs.dates import ALONE, Around, day_of
+from edgeret_export.reference.inputs.measures import MADE
 from edgeret_export.reference.inputs.parameters import Parameter, plain
 
 
@@ -261,15 +262,27 @@ def _number(said: str, kind: str, parameter: Parameter) -> Any:
     unit = parameter.unit
     if dimension is not None and unit is not None:
         if dimension != unit[0]:
-            # What a year has in days, and a euro in dollars, nobody says here; and per cent of a euro is no euro.
-            return MISSING
+            return _made(number, dimension, unit, parameter)
         number /= Decimal(str(unit[1]))
-    elif dimension in ("s", "mo") and kind == "duration":
+    elif dimension in ("s", "mo") and kind in ("duration", "measure"):
         return MISSING  # a length of time for what counts something else
     whole = number == int(number)
     if parameter.schema.get("type") == "integer" and not whole:
         return MISSING
     return int(number) if whole else float(number)
+
+
+def _made(number: Decimal, dimension: str, unit: tuple[str, float], parameter: Parameter) -> Any:
+    """A measure in another unit, to a thousandth; MISSING where none makes the other. What a year has in days, and a
+    euro in dollars, nobody says here; and per cent of a euro is no euro."""
+    times, over = MADE.get((dimension, unit[0])), MADE.get((unit[0], dimension))
+    if times is None and over is None:
+        return MISSING
+    told = float(number) * times if times is not None else float(number) / (over or 1.0)
+    thousandths = round(told / unit[1] * 1000.0)
+    if (parameter.schema.get("type") == "integer" and thousandths % 1000) or not 0 < abs(thousandths) < 10**12:
+        return MISSING
+    return thousandths // 1000 if thousandths % 1000 == 0 else thousandths / 1000.0
 
 
 EXTREMES: Mapping[str, str] = {

@@ -21,6 +21,7 @@ SHORT_LENGTHS = (
     r"(?<![\w.,:])\d{1,3}h\d{1,2}(?!\w|[.:,]\d)",
     # "2 hours 30 people": nothing may stand behind it
     r"(?<![\w.,:])\d{1,3} ?(?:h|hrs?|hours?|min|mins|minutes?) \d{1,2}(?=[ .!?]*(?:(?:please|pls)[ .!?]*)?(?![\w\W]))",
+    r"(?<=\bin )\d{1,3}:[0-5]\d(?![\w:])(?! ?(?:[ap]\.?m\b|uhr\b|h\b))",
     r"(?<!\bat )(?<!\bto )(?<!\bby )(?<!\bfrom )(?<!\buntil )(?<![\w.,:])\d{1,3}(?:[.,]\d)? ?h(?!\w)",
 )
 """Lengths of time in short; behind "at" 8 h is a time of the day."""
@@ -48,6 +49,8 @@ def days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequenc
         # "sat", "sun" and the French "mon" say something else, too; a value that is read again begins with them
         r"(?:(?:next|last|this|coming) )?(?:tues?|weds?|thu|thurs?|fri)(?![-'’])(?:\.(?= ))?" + part,
         r"(?:(?<![\w\W])|(?<=\bon )|(?<=\bby )|(?<=\bfor )|(?:next|last|this|coming) )(?:mon|sat|sun)(?![-'’])" + part,
+        r"(?<!\bhe )(?<!\bshe )(?<!\bthe )(?<!\bthey )(?<!\bwe )(?<!\bi )"
+        r"(?:mon|sat|sun)(?= (?:at )?\d{1,2}(?::\d\d| ?[ap]m\b))",
         r"(?:mon|sat|sun) (?:morning|afternoon|evening|night)|(?:tmrw|tmr)" + part,
         rf"in (?:\d+|{count}) (?:days?|weeks?|months?|tagen?|wochen?)",
         rf"{few} (?:days?|weeks?) from (?:today|now|tomorrow)",
