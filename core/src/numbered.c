@@ -138,7 +138,9 @@ bool er_is_part(const er_suitor *s, const er_parameter *one, const er_piece *pie
     const er_reading *of = s->reading;
     uint32_t numbers = 0;
     if (er_is_inside(of, piece, BIT(SERIAL), true)) return true;
-    if (one->kind != ER_KIND_NUMBER && one->kind != ER_KIND_DURATION && piece->kind == ER_PIECE_NUMBER && is_often(of, piece)) return true;
+    if (one->kind != ER_KIND_NUMBER && one->kind != ER_KIND_DURATION && piece->kind == ER_PIECE_NUMBER && (is_often(of, piece) || begins_range(of, piece))) return true;
+    const bool measure = piece->kind == ER_PIECE_DURATION || piece->kind == ER_PIECE_MEASURE;
+    if (measure && piece->first && er_is(of->units[piece->first].lower, "a") && er_listed_in(of->units[piece->first - 1].lower, "times once twice x")) return true; /* no day */
     for (uint32_t i = 0; one->kind == ER_KIND_NUMBER && i < s->tool->count; i++) numbers += s->tool->parameters[i].kind == ER_KIND_NUMBER;
     for (uint32_t i = of->match_starts[ER_PIECE_CODE]; numbers < 2 && i < of->match_starts[ER_PIECE_CODE + 1]; i++) { /* "13x18" */
         const er_match whole = of->matches[i];

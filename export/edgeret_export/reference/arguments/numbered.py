@@ -24,6 +24,7 @@ _STREETS = frozenset(("address", "street", "adress", "straß", "dirección"))
 _BEFORE_STREETS = frozenset(("to", "from", "at", "in", "near"))
 
 
+_OFTEN = frozenset(("times", "once", "twice", "x"))
 _SIZE, _PAIR = 3, 2
 _MEASURES = ("duration", "measure", "percent", "money")
 _BARE = ("number", "chunk")
@@ -31,12 +32,17 @@ _BARE = ("number", "chunk")
 
 
 def is_part(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
-    """Whether a chunk is a part of an account's number; the 4 of "4x daily", where no number is asked for; or a part of
+    """Whether a chunk is a part of an account's number; the day of "once a day", and the 4 of
+    "4x daily" where no number is asked for; or a part of
     "13x18", where no two of the parameters that are `wanted` are numbers."""
     matches = found.reading.matches
     if any(serial.cuts(chunk) for serial in matches.get("serial", ())):
         return True
-    if parameter.kind not in ("number", "duration") and chunk.kind == "number" and _is_often(found, chunk):
+    units = found.reading.units[max(chunk.first - 1, 0) : chunk.first + 1]
+    if chunk.kind in ("duration", "measure") and len(units) > 1 and units[0].lower in _OFTEN and units[1].lower == "a":
+        return True
+    is_other = parameter.kind not in ("number", "duration") and chunk.kind == "number"
+    if is_other and (_is_often(found, chunk) or _begins_range(found, chunk)):
         return True
     if parameter.kind == "number" and sum(one.kind == "number" for one in wanted) >= _PAIR:
         return False
