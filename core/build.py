@@ -33,20 +33,21 @@ FLAGS = (
 FAST, SMALL = ("-O3", "-fno-unroll-loops"), ("-Os",)
 LEAST = ("-Os", "-Xclang", "-Oz")  # zig takes -Oz for -Os
 LOOPS = {
-    *("encode", "graph", "head", "transform", "languages", "learn_mix", "learn_teach", "neighbours"),
+    *("encode", "graph", "transform", "languages", "learn_mix", "learn_teach"),
     *("ed25519_numbers", "hnsw_walk", "pattern", "sha256", "vectors"),
 }
 """Sources with loops over numbers or letters that take much of a decision."""
 
 USED = {
-    *("alike", "argument_head", "charsmap", "clauses", "common", "distinct", "evidence", "fuse", "habits", "hnsw"),
-    *("json", "cpu", "workers", "language", "learn_memory", "learn_recall", "lexicon", "matches"),
-    *("msgpack", "names", "overlap", "part_graph", "parts", "piece_words", "pieces", "prior", "ranking", "regex"),
-    *("schema", "search", "sha256_native", "split", "stems", "suits", "tokenizer", "transformer", "turns", "unicode"),
+    *("alike", "argument_head", "charsmap", "clauses", "common", "distinct", "evidence", "habits"),
+    *("cpu", "workers", "language", "learn_memory", "learn_recall", "lexicon", "matches"),
+    *("msgpack", "piece_words", "pieces", "ranking", "regex"),
+    *("schema", "search", "sha256_native", "split", "stems", "suits", "tokenizer", "transformer", "unicode"),
     *("unigram", "utf8", "values", "vocabulary", "word_lists", "wordpiece", "words"),
 }
 """Sources in which loading, a decision, a search or a call's arguments spend a thousandth of their instructions or more
-(valgrind --tool=callgrind). All others are as small as can be: together they cost half a hundredth of the time."""
+(valgrind --tool=callgrind). All others are as small as can be, and so are nine of those that are hardly slower then
+(docs/decisions/2026-11-29-a-program-that-decides-has-350-kb.md)."""
 
 
 NEED_FOLDERS = {
