@@ -172,8 +172,10 @@ bool er_numeral_at(const er_unit *units, uint32_t count, uint32_t at, er_amount 
         const uint32_t length = wholes[i].third ? 3 : wholes[i].second ? 2 : 1;
         if (at + length > count || !er_is(units[at].lower, wholes[i].first)) continue;
         if ((length > 1 && !er_is(units[at + 1].lower, wholes[i].second)) || (length > 2 && !er_is(units[at + 2].lower, wholes[i].third))) continue;
-        *found = (er_amount){wholes[i].value, 0, ER_NO_UNIT};
-        *behind = at + length;
+        const uint32_t end = at + length, next = end + (end < count && er_is(units[end].lower, "of"));
+        const bool hundred = next < count && er_is(units[next].lower, "hundred"), scaled = hundred || (next < count && ER_IN(&units[next], SCALE));
+        *found = (er_amount){wholes[i].value * (hundred ? 100 : scaled ? er_scale_of(units[next].lower) : INT64_C(1)), 0, ER_NO_UNIT};
+        *behind = scaled ? next + 1 : end;
         return true;
     }
     bool any = false;

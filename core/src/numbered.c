@@ -123,6 +123,12 @@ static bool begins_range(const er_reading *of, const er_piece *piece)
     return false;
 }
 
+/* Whether a bare number is of what passes between: "every 8 hours" is not eight times. */
+static bool is_interval(const er_reading *of, const er_piece *piece)
+{
+    return piece->first && er_is(of->units[piece->first - 1].lower, "every") && er_is_inside(of, piece, BIT(DURATION), true);
+}
+
 /* Whether a bare number says how often: "3 times", "2x daily", "once a day". */
 static bool is_often(const er_reading *of, const er_piece *piece)
 {
@@ -159,7 +165,7 @@ bool er_is_no_number(const er_suitor *s, const er_parameter *one, const er_piece
     if (!bare) return false;
     if (is_of_measure(s, one, piece) || (one->has_unit && is_often(s->reading, piece))) return true;
     if (counts_otherwise(s, one) || is_warmth(s->reading, one, piece)) return true;
-    return one->kind == ER_KIND_NUMBER && (begins_range(s->reading, piece) || is_others(s, one, piece) || is_of_house(s, piece));
+    return one->kind == ER_KIND_NUMBER && (begins_range(s->reading, piece) || (!one->has_unit && is_interval(s->reading, piece)) || is_others(s, one, piece) || is_of_house(s, piece));
 }
 
 bool er_lacks_number(const er_suitor *s, const er_parameter *one, const er_piece *piece)

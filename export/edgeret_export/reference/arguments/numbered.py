@@ -65,7 +65,7 @@ def is_no_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter
         return True
     if parameter.kind != "number":
         return False
-    if _begins_range(found, chunk):
+    if _begins_range(found, chunk) or (parameter.unit is None and _is_interval(found, chunk)):
         return True
     return _is_others(found, parameter, wanted, chunk) or _is_of_house(found, wanted, chunk)
 
@@ -89,6 +89,12 @@ def _begins_range(found: Chunks, chunk: Chunk) -> bool:
     units, at = found.reading.units, chunk.last + 1
     is_dashed = at < len(units) and units[chunk.last].text in "-–"
     return is_dashed and any(time.first == at for time in found.reading.matches.get("time", ()))
+
+
+def _is_interval(found: Chunks, chunk: Chunk) -> bool:
+    """Whether a bare number is of what passes between: "every 8 hours" is not eight times."""
+    said = found.reading.units[chunk.first - 1].lower if chunk.first else ""
+    return said == "every" and any(one.cuts(chunk) for one in found.reading.matches.get("duration", ()))
 
 
 def _is_often(found: Chunks, chunk: Chunk) -> bool:

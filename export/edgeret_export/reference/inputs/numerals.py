@@ -16,14 +16,19 @@ _WHOLE: Mapping[tuple[str, ...], int] = {
     ("twice",): 2,
 }
 """Numbers that are no sum of others."""
+_BEHIND = {**SCALES, "hundred": Decimal(100)}
+"""What makes those more: "a couple of hundred"."""
 
 
 def numeral(words: Sequence[str], start: int) -> tuple[Decimal | None, int]:
     """The number that begins at a word in lower case, up to millions, and where it ends; None where none does. A dash
     between its words may be one of the words."""
     for said, told in _WHOLE.items():
-        if tuple(words[start : start + len(said)]) == said:
-            return Decimal(told), start + len(said)
+        end = start + len(said)
+        if tuple(words[start:end]) == said:
+            behind = end + (words[end : end + 1] == ["of"])
+            scale = _BEHIND.get(words[behind]) if behind < len(words) else None
+            return (Decimal(told), end) if scale is None else (told * scale, behind + 1)
     total: Decimal | None = None
     at = start
     while at < len(words):
