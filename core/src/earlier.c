@@ -56,7 +56,7 @@ bool er_earlier_of(er_arena *arena, const er_made *calls, uint32_t count, er_tex
 
 enum { LEAST_COUNTED = 2, LEAST_SEEN = 8, FIRST_STEMS = 6 };
 static const double COUNTED = 10.0, FLOOR = 0.5, FLOOR_SEEN = 1.4;
-static const double NAMED = 3.0, FIRST = 0.5, EMAIL = 1.0, USED = 0.6, USED_ID = 0.2, OWNED = 1.2, TOLD = 0.8;
+static const double NAMED = 3.0, FIRST = 0.5, EMAIL = 1.0, USED = 0.6, USED_ID = 0.2, REMADE = 0.5, OWNED = 1.2, TOLD = 0.8;
 static const char *const idle = "first function id it nam need needed other take text tool user";
 static const char *const handles = "id path"; /* what a tool gives to be used, not to be read */
 
@@ -221,6 +221,12 @@ static void put_in_order(const er_taking *tool, const er_earlier *earlier, er_ou
     }
 }
 
+/* Whether what took an output gives the like of it, as a PDF is a file like the one that it was made of. */
+static bool is_made_of(const er_taking *maker, const er_taking *giver)
+{
+    return maker && ((gives_any(maker, "path") && gives_any(giver, "path")) || (gives_any(maker, "id") && gives_any(giver, "id")));
+}
+
 bool er_outputs_of(er_arena *arena, const er_taking *tool, const er_earlier *earlier, const er_stored_arguments *stored, er_output *found)
 {
     const uint32_t n = tool->wanted;
@@ -250,6 +256,7 @@ bool er_outputs_of(er_arena *arena, const er_taking *tool, const er_earlier *ear
             if (floor == INFINITY) continue;
             if (!score_of(arena, one, call->giver, &c.score, &c.named)) return false;
             if (earlier->used[k]) c.score -= one->kind == ER_KIND_ID ? USED_ID : USED;
+            if (earlier->used[k] && one->kind != ER_KIND_ID && is_made_of(earlier->calls[earlier->used[k] - 1].giver, call->giver)) c.score -= REMADE;
             if (takes_none(one->kind) && !c.named) continue;
             /* What takes the value itself gives no new one. */
             if (c.score >= floor && (c.named || !er_same(call->tool, tool->tool->name))) all[count++] = c;

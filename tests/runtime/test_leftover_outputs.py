@@ -11,6 +11,8 @@ NOTE = tool("read_note", "Opens a note of the notebook. Returns its whole text."
 PDF = tool("convert_to_pdf", "Converts a document. Returns the path of the PDF.", file=TEXT)
 PHONE = tool("get_phone", "Looks a person up. Returns the person's phone number.", about=TEXT)
 BOOK = tool("book_room", "Books a room. Returns the id of the booking.", room=TEXT)
+FILE = tool("find_file", "Finds a file. Returns the path of the file.", about=TEXT)
+SEND = tool("send_file", "Sends a file.", file={"type": "string", "description": "Path of the file to send."})
 FIND = tool("find_booking", "Looks up a booking.", topic={"type": "string", "description": "Words of the booking."})
 QUERY = "let Ana know what my garden note says"
 
@@ -18,7 +20,7 @@ QUERY = "let Ana know what my garden note says"
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tools beside the others."""
-    for one in (NOTE, PDF, PHONE, BOOK, FIND):
+    for one in (NOTE, PDF, PHONE, BOOK, FIND, FILE, SEND):
         monkeypatch.setitem(ALL, one.name, one)
 
 
@@ -33,6 +35,12 @@ def test_it_is_the_latest_output_that_is_there_to_be_read() -> None:
         Call("convert_to_pdf", {"file": "a.odt"}),
     ]
     assert read(MESSAGE, QUERY, calls)["text"] == "$out_2"
+
+
+def test_a_file_that_another_was_made_of_is_taken_no_more() -> None:
+    found, asked = Call("find_file", {"about": "plan"}), "find the plan, work on it and send it"
+    assert read(SEND, asked, [found, Call("convert_to_pdf", {"file": "$out_1"})])["file"] == "$out_2"
+    assert read(SEND, asked, [found, Call("read_note", {"note": "$out_1"})])["file"] == "$out_1"
 
 
 def test_an_output_is_taken_once() -> None:

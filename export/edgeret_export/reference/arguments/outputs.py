@@ -19,9 +19,10 @@ took needs more words; and what a counted output has beside its share, so that i
 FLOOR, FLOOR_SEEN = 0.5, 1.4
 """From these scores on an output is taken; the second where demonstrations show that the parameter takes outputs, but
 of other tools than this one."""
-NAMED, FIRST, EMAIL, USED, USED_ID, OWNED, TOLD = 3.0, 0.5, 1.0, 0.6, 0.2, 1.2, 0.8
+NAMED, FIRST, EMAIL, USED, USED_ID, REMADE, OWNED, TOLD = 3.0, 0.5, 1.0, 0.6, 0.2, 0.5, 1.2, 0.8
 """What the description says by name; the share of a sentence's first stems; an address; one that was taken already,
-which counts against it; an id of what the earlier tool is about, and one whose description says what that is."""
+which counts against it, and more where the like was made of it; an id of what the earlier tool is about, and one whose
+description says what that is."""
 _FIRST_STEMS = 6
 _HANDLES = frozenset(("id", "path"))
 """What a tool gives to be used, not to be read."""
@@ -86,6 +87,8 @@ def outputs(
                 continue
             score, named = _score(parameter, _gives(Same(giver)))
             score -= 0.0 if k not in used else USED_ID if parameter.kind == "id" else USED
+            if k in used and parameter.kind != "id" and _is_made_of(tools.get(calls[used[k]].tool), giver):
+                score -= REMADE
             if parameter.kind in _TAKES_NONE and not named:
                 continue
             # What takes the value itself gives no new one.
@@ -107,6 +110,12 @@ def outputs(
             taken.update((k, *beside))
     _leave_rest(found, tool, wanted, calls, tools, counts, used.keys() | taken)
     return _in_order(found, wanted, calls)
+
+
+def _is_made_of(maker: Tool | None, giver: Tool) -> bool:
+    """Whether what took an output gives the like of it, as a PDF is a file like the one that it was made of."""
+    both = [set(_gives(Same(one)).returns[:_FIRST_STEMS]) for one in (maker, giver) if one is not None]
+    return len(both) > 1 and not both[0].isdisjoint(both[1] & _HANDLES)
 
 
 def _leave_rest(
