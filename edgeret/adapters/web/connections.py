@@ -132,6 +132,11 @@ class _Writing:
         if parts:
             self._transport.write(b"".join(parts))
 
+    def write_eof(self) -> None:
+        """Behind all that was written."""
+        self.release()
+        self._transport.write_eof()
+
     def close(self) -> None:
         """When all is written."""
         self.release()
@@ -181,14 +186,15 @@ class Connection(H11Protocol):
     @contextmanager
     def ends_with_client(self) -> Iterator[None]:
         """What this task does here ends when the client goes away."""
-        self._work = asyncio.current_task()
+        self._work = own = asyncio.current_task()
         try:
             yield
         except asyncio.CancelledError:
             if not self._gone:
                 raise
         finally:
-            self._work = None
+            if self._work is own:  # or the next request has begun already
+                self._work = None
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
