@@ -21,6 +21,11 @@
 #define END PRAGMA(GCC pop_options)
 #endif
 
+/* e^r of an r next to 0, of a number or of a vector of them. */
+#define SMALL_POWER(r)                                                                                             \
+    ((((((1.9875691500e-4f * (r) + 1.3981999507e-3f) * (r) + 8.3334519073e-3f) * (r) + 4.1665795894e-2f) * (r) +   \
+       1.6666665459e-1f) * (r) + 5.0000001201e-1f) * (r) * (r) + (r) + 1.0f)
+
 /* e^x to within 2e-7 of itself, for many x at once: a library's expf takes them one by one. NaN stays NaN. */
 static inline float exponential(float x)
 {
@@ -29,13 +34,7 @@ static inline float exponential(float x)
     const float shifted = x * 1.44269504f + 12582912.0f; /* 1.5 * 2^23: the nearest whole number in its last bits */
     const float whole = shifted - 12582912.0f;
     const float r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
+    const float p = SMALL_POWER(r);
     union { float value; uint32_t bits; } bits = {shifted}, power;
     power.bits = (bits.bits + 127u) << 23;
     return p * power.value;

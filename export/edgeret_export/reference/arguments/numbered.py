@@ -32,9 +32,8 @@ _BARE = ("number", "chunk")
 
 
 def is_part(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
-    """Whether a chunk is a part of an account's number; the day of "once a day", and the 4 of
-    "4x daily" where no number is asked for; or a part of
-    "13x18", where no two of the parameters that are `wanted` are numbers."""
+    """Whether a chunk is a part of an account's number; the day of "once a day", and the 4 of "4x daily" where no
+    number is asked for; or a part of "13x18", where no two of the parameters that are `wanted` are numbers."""
     matches = found.reading.matches
     if any(serial.cuts(chunk) for serial in matches.get("serial", ())):
         return True
@@ -87,7 +86,7 @@ def _is_of_measure(found: Chunks, parameter: Parameter, wanted: Sequence[Paramet
 def _begins_range(found: Chunks, chunk: Chunk) -> bool:
     """Whether a number is an hour from which a range begins: the 10 of "10-11am"."""
     units, at = found.reading.units, chunk.last + 1
-    is_dashed = at < len(units) and units[chunk.last].text in "-–"
+    is_dashed = at < len(units) and units[chunk.last].text in ("-", "–")
     return is_dashed and any(time.first == at for time in found.reading.matches.get("time", ()))
 
 
