@@ -43,9 +43,9 @@ def add_arguments(commands: Any) -> None:
         "--passes",
         nargs=2,
         type=positive,
-        default=[6, 4],
+        default=[6, 6],
         metavar="N",
-        help="over the calls, and with other tools' parameters beside (default: 6 4)",
+        help="over the calls, and again with other tools' parameters beside (default: 6 6)",
     )
     made.add_argument(
         "--joined-as", metavar="CARD", help="join as the head of this encoder does: takes a quarter of the time"
@@ -69,11 +69,19 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _print(result: Mapping[str, Any]) -> str:
-    figures = ", ".join(f"{name} {value}" for name, value in result["figures"].items())
     return "\n".join(
         (
             f"written  {result['file']}, {result['bytes']} bytes",
-            f"left out {figures}",
+            *(
+                f"{'' if i else 'left out':8} {name}: {_told(one)}"
+                for i, (name, one) in enumerate(result["figures"].items())
+            ),
             f"next     edgeret-export build --encoder {result['card']} --argument-head {result['file']} …",
         )
     )
+
+
+def _told(figures: Any) -> str:
+    if not isinstance(figures, Mapping):
+        return str(figures)
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in figures.items())

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from pytest import MonkeyPatch
 
@@ -25,7 +26,9 @@ from edgeret_export.cli import main as export
 from edgeret_export.encoders.argument_card import ArgumentCard, argument_card_of, pack_card, read_card
 from edgeret_export.encoders.pretrained import made_for
 from edgeret_export.fitting import argument_fit
+from edgeret_export.fitting.argument_cases import cases, halves, shortened
 from edgeret_export.fitting.argument_fit import Arrays, Reading, counts_of, fit, reader_of, tune
+from edgeret_export.fitting.argument_network import batch, hide
 from edgeret_export.fitting.argument_pool import fit_pool, fit_traits
 from edgeret_export.reference.scoring import argument_shape as shape
 from edgeret_export.reference.scoring.argument_joining import TUNED
@@ -111,14 +114,52 @@ def test_a_few_demonstrations_tune_nothing() -> None:
 
 
 def test_the_same_cases_give_the_same_weights() -> None:
-    from edgeret_export.fitting.argument_cases import cases
-
     reading = Reading(Encoder())  # type: ignore[arg-type]
     found = [c for d in _demonstrations(12) for c in cases(TOOLS, d.query, d.calls, reading.encode_query)]
     reading.encode_tools([text for one in found for text in one.texts])
     first, second = (fit(found, reading.texts, 1, 1e-3, 3, None) for _ in range(2))
     assert all(np.array_equal(first[name], second[name]) for name in first)
     assert reader_of(first, reading, POOL, TRAITS, {}).head.dimension == DIMENSION
+
+
+def test_a_function_or_a_parameter_may_be_told_by_its_name_or_its_description_and_an_option_is_told_whole() -> None:
+    light = Tool(
+        "set_light",
+        "Sets a light.",
+        {
+            "type": "object",
+            "properties": {
+                "room": {"type": "string", "description": "Where it is: upstairs."},
+                "mode": {"type": "string", "enum": ["warm: red", "cold"]},
+            },
+        },
+    )
+    reading = Reading(Encoder())  # type: ignore[arg-type]
+    (case,) = cases(
+        {"set_light": light}, "warm in the hall", [Call("set_light", {"room": "hall"})], reading.encode_query
+    )
+    assert list(case.texts) == ["set light: Sets a light.", "room: Where it is: upstairs.", "mode", "warm: red", "cold"]
+    assert halves("room: Where it is: upstairs.") == ("room", "Where it is: upstairs.")
+    assert shortened(case, 0.0, random.Random(0)).texts == case.texts
+    told = [shortened(case, 1.0, random.Random(seed)).texts for seed in range(9)]
+    assert {texts[1] for texts in told} == {"room", "Where it is: upstairs."}
+    assert all(texts[2:] == ["mode", "warm: red", "cold"] for texts in told)
+
+
+def test_what_is_hidden_and_blurred_is_a_share_and_nothing_else_changes() -> None:
+    reading = Reading(Encoder())  # type: ignore[arg-type]
+    found = [c for d in _demonstrations(40) for c in cases(TOOLS, d.query, d.calls, reading.encode_query)]
+    reading.encode_tools([text for one in found for text in one.texts])
+    whole = batch(found, reading.texts)
+    assert hide(whole, 0.0, 0.0) is whole
+    partly = hide(whole, 0.25, 0.3)
+    gone = (partly.vectors == 0).all(-1)
+    assert abs(float(gone.float().mean()) - 0.25) < 0.12
+    assert torch.equal(partly.vectors[~gone], whole.vectors[~gone])
+    blurred = partly.texts == 0
+    assert abs(float(blurred.float().mean()) - 0.3) < 0.12
+    assert torch.equal(partly.texts[~blurred], whole.texts[~blurred])
+    assert all(left is right for left, right in zip(partly[1:4], whole[1:4], strict=True))
 
 
 def test_outputs_are_counted_by_who_gave_them_and_whether_they_were_used() -> None:
@@ -167,7 +208,7 @@ def test_a_tiny_bundle_and_sets_without_calls_take_no_head(
     assert export(["build", *given, "--profile", "tiny"]) == 2
     assert "--argument-head: a tiny bundle's tokens" in capsys.readouterr().err
     with pytest.raises(InputError, match="no call with arguments; give more sets"):
-        argument_lab.fit_head([Set(TOOLS, (), (), ())], [], Reading(Encoder()))  # type: ignore[arg-type]
+        argument_lab.fit_head([Set("none", TOOLS, (), (), ())], [], Reading(Encoder()))  # type: ignore[arg-type]
 
 
 def test_the_command_fits_a_head_to_sets_and_joins_it_as_it_is_told(
@@ -178,7 +219,7 @@ def test_the_command_fits_a_head_to_sets_and_joins_it_as_it_is_told(
     def made(card: Any, sets: argument_lab.Sets, passes: Any, joined_as: Any, offline: bool) -> ArgumentCard:
         asked.append((card.name, sets, passes, joined_as, offline))
         return ArgumentCard(
-            {"made_for": {}, "figures": {"calls": 3}}, _begin(), POOL, {**dict.fromkeys(shape.TRAITS, 0.0)}
+            {"made_for": {}, "figures": {"own": {"calls": 3}}}, _begin(), POOL, {**dict.fromkeys(shape.TRAITS, 0.0)}
         )
 
     monkeypatch.setattr(argument_lab, "make_card", made)
@@ -186,7 +227,7 @@ def test_the_command_fits_a_head_to_sets_and_joins_it_as_it_is_told(
     given = ["lab", "arguments", "--own", "a", "b", "--others", "c", "--passes", "1", "2", "-o", str(path)]
     assert export(given) == 0
     assert read_card(path, DIMENSION).pool == POOL
-    assert "calls 3" in (told := capsys.readouterr().out) and f"--argument-head {path}" in told
+    assert "own: calls 3" in (told := capsys.readouterr().out) and f"--argument-head {path}" in told
     assert asked == [("all-minilm-l6-v2", ([Path("a"), Path("b")], [Path("c")], []), [1, 2], None, False)]
     assert export([*given, "--joined-as", "paraphrase-multilingual-minilm-l12-v2"]) == 2
     assert "there is no head for this encoder" in capsys.readouterr().err
@@ -207,8 +248,8 @@ def test_every_set_is_read_and_joined_by_what_was_fitted_without_it(tmp_path: Pa
     folders = [_set(tmp_path / f"s{i}", f"play{i}_", 1) for i in range(3)]
     own = [read_set(folder, reading, chance) for folder in folders]
     others, beside = ([read_set(_set(tmp_path / name, name, 3), reading, chance)] for name in ("other", "beside"))
-    _, pool, traits, whole = fit_card(own, others, beside, reading, (1, 1))
-    assert whole.of == 5 * 9  # each call of each set once
+    _, pool, traits, judged = fit_card(own, others, beside, reading, (1, 1))
+    assert {name: one.of for name, one in judged.items()} == {"own": 27, "other": 9, "beside": 9}  # each call once
     *parts, all_of_it = seen
     assert all(len(one) == 2 and len(other) == 2 for one, other in parts)
     assert set().union(*(other for _, other in parts)) == all_of_it[1] == {"other0", "other1", "other2"}

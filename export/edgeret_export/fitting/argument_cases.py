@@ -3,6 +3,7 @@ are right. Knows nothing of the head's weights."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -111,6 +112,22 @@ def case(
         [one.many for one in wanted],
         tool.name,
     )
+
+
+def halves(text: str) -> tuple[str, ...]:
+    """The name and the description in what stands for a function or a parameter; none where only one of them is."""
+    name, _, described = text.partition(": ")
+    return (name, described) if described else ()
+
+
+def shortened(one: Case, share: float, chance: random.Random) -> Case:
+    """The case with a share of its function and parameters told by their names, or by their descriptions, alone."""
+    count = 1 + len(one.counts)
+    told = [
+        chance.choice(found) if chance.random() < share and (found := halves(text)) else text
+        for text in one.texts[:count]
+    ]
+    return one._replace(texts=[*told, *one.texts[count:]])
 
 
 def values_of(one: Parameter, given: Any) -> list[Any]:

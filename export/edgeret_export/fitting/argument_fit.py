@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import Tool, references
-from edgeret_export.fitting.argument_cases import Case, cases
+from edgeret_export.fitting.argument_cases import Case, cases, shortened
 from edgeret_export.fitting.argument_pool import Judged, Step, fit_traits, fit_tuned, judge, rows_of, steps_of, summed
 from edgeret_export.fitting.argument_unsaid import unsaid
 from edgeret_export.reference.arguments.reader import ArgumentReader, texts_of, wanted_of
@@ -32,9 +32,8 @@ LEAST_PLANS, MOST_PLANS, HELD, MOST_HELD = 10, 10_000, 5, 300
 out, and so many at most."""
 VISITS, PASSES = 6_000, (8, 20)
 """How many cases a tuning reads, each pass again, and between how many passes."""
-HIDDEN, DROPOUT, KEPT = 0.25, 0.2, 0.85
-"""Against learning how demonstrations are worded, which people's requests are not: the share of units whose vectors a
-tuning hides, its dropout, and how far it goes from the weights at the beginning to those that it found."""
+KEPT = 0.85
+"""How far a tuning goes from the weights at the beginning to those that it found."""
 SMALL, HALF = 60, 0.5
 """Plans below which a head goes half of the way, and is joined as before: what so few held-out values say of it is
 chance, and less is lost of how people talk."""
@@ -42,6 +41,21 @@ FEW, FOLDS = 150, 3
 """Plans up to which each is held out once, in so many fits: a fifth of them says little."""
 WHOLE = 400
 """Plans up to which a head is fitted once more on all, the held ones too."""
+
+
+class Against(NamedTuple):
+    """What a fit does against learning its cases by heart: the share of units whose vectors are `hidden`, its dropout,
+    the share of the numbers that stand for functions and parameters that are `blurred` to zero, and the share of these
+    that are `shortened` to the name, or to the description, alone."""
+
+    hidden: float = 0.0
+    dropout: float = 0.1
+    blurred: float = 0.0
+    shortened: float = 0.0
+
+
+PLAIN, WORDING = Against(), Against(hidden=0.25, dropout=0.2)
+"""The latter of a tuning: demonstrations are worded in ways that people's requests are not."""
 
 
 class Tuned(NamedTuple):
@@ -99,25 +113,18 @@ def fit(
     peak: float,
     seed: int,
     begin: Arrays | None,
-    hidden: float = 0.0,
-    dropout: float = 0.1,
+    against: Against = PLAIN,
 ) -> Arrays:
-    """Weights fitted to cases, from others that stand at the beginning or from random ones; of the units' vectors a
-    share is `hidden`."""
+    """Weights fitted to cases, from others that stand at the beginning or from random ones. `texts` are the vectors of
+    what stands for functions, parameters and options, and of both halves where any are to be `shortened`."""
     import torch  # takes seconds, and most builds from tools alone need it for nothing
 
     from edgeret_export.fitting.argument_network import Network, batch, hide, loss
 
-    fine = [
-        one
-        for one in given
-        if len(one.vectors) <= MOST_UNITS
-        and 0 < len(one.parameters) <= MOST_PARAMETERS
-        and max(one.counts, default=0) <= MOST_OPTIONS
-    ]
+    fine = [one for one in given if is_fine(one)]
     with _alone(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = Network(fine[0].vectors.shape[1], dropout)
+        network = Network(fine[0].vectors.shape[1], against.dropout)
         if begin is not None:
             network.load_state_dict({name: torch.from_numpy(np.array(one)) for name, one in begin.items()})
         size = min(SIZE, max(8, len(fine) // 8))
@@ -128,8 +135,9 @@ def fit(
         network.train()
         for _ in range(passes):
             for part in _batches(fine, size, chance):
-                one = batch(part, texts)
-                one = hide(one, hidden) if hidden else one
+                if against.shortened:
+                    part = [shortened(one, against.shortened, chance) for one in part]
+                one = hide(batch(part, texts), against.hidden, against.blurred)
                 lost = loss(one, network(one))
                 optimiser.zero_grad()
                 torch.autograd.backward(lost)
@@ -139,10 +147,19 @@ def fit(
     return {name: one.detach().numpy().copy() for name, one in network.state_dict().items()}
 
 
+def is_fine(one: Case) -> bool:
+    """Whether a case has no more than a batch may hold."""
+    return (
+        len(one.vectors) <= MOST_UNITS
+        and 0 < len(one.parameters) <= MOST_PARAMETERS
+        and max(one.counts, default=0) <= MOST_OPTIONS
+    )
+
+
 def _tuned(
     own: Sequence[Case], texts: Mapping[str, NDArray[Any]], passes: int, seed: int, begin: Arrays, kept: float
 ) -> Arrays:
-    found = fit(own, texts, passes, PEAK, seed, begin, HIDDEN, DROPOUT)
+    found = fit(own, texts, passes, PEAK, seed, begin, WORDING)
     return {name: (begin[name] + kept * (one - begin[name])).astype(np.float32) for name, one in found.items()}
 
 

@@ -204,10 +204,15 @@ class Network(nn.Module):
         return torch.cat((spans, chosen, small[..., -1:]), -1).log_softmax(-1)
 
 
-def hide(given: Batch, share: float) -> Batch:
-    """A batch with a share of its units without their vectors, so that the words around count for more."""
-    kept = torch.rand(given.vectors.shape[:2]) >= share
-    return given._replace(vectors=given.vectors * kept[..., None])
+def hide(given: Batch, hidden: float, blurred: float) -> Batch:
+    """A batch with a share of its units without their vectors, so that the words around count for more, and with a
+    share of the numbers at zero that stand for functions and parameters, so that none is known by heart."""
+    if hidden:
+        kept = torch.rand(given.vectors.shape[:2]) >= hidden
+        given = given._replace(vectors=given.vectors * kept[..., None])
+    if blurred:
+        given = given._replace(texts=given.texts * (torch.rand(given.texts.shape) >= blurred))
+    return given
 
 
 _BOOLEAN = 11
