@@ -199,8 +199,13 @@ typedef struct {
     bool past;   /* it lies behind */
     const er_reading *of;
 } er_around;
-/* Whether a time ends what began at an hour without its own half of the day, 11 am of "10 to 11 am", where no end is asked for. */
-bool er_ends_range(er_arena *, const er_reading *, const er_parameter *, const er_piece *);
+/* What a piece says, and the same in English. Of "3 to 10 August" the 3 says a day of that month. False: no memory. */
+bool er_text_of_piece(er_arena *, const er_reading *, const er_piece *, er_text *said, er_text *english);
+/* Whether a day is one that was: so says the word in front, or what the parameter is called. */
+bool er_is_past(er_arena *, const er_reading *, const er_parameter *, const er_piece *);
+/* Whether a time ends what began at an hour without its own half of the day, 11 am of "10 to 11 am", where no end is asked for;
+   or one of two days where the other is asked for. 10 August of "3 to 10 August" is no day but for an end. */
+bool er_is_other_end(er_arena *, const er_reading *, const er_parameter *, const er_piece *);
 er_around er_around_of(const er_reading *, const er_piece *, bool past);
 /* What words are as one value of a parameter; NULL for what they are not. */
 const er_json *er_form_value(er_arena *, er_text said, er_text english, const er_around *, uint32_t kind, const er_parameter *, const er_now *);
@@ -340,6 +345,8 @@ typedef struct {
 /* The values by number of the parameter, (tool.wanted); `value` NULL: none. */
 bool er_fill_call(er_filling *, er_found *found);
 double er_confidence(const er_found *, const er_parameter *, const er_filling *);
+/* Texts as one. False: no memory. */
+bool er_join(er_arena *, const er_text *parts, uint32_t count, er_text *);
 bool er_question(er_arena *, const er_reading *, const er_parameter *, er_text *); /* reading: NULL */
 
 #endif

@@ -61,7 +61,7 @@ static bool shown_name(er_arena *arena, const er_parameter *one, er_text *found)
     return true;
 }
 
-static bool join(er_arena *arena, const er_text *parts, uint32_t count, er_text *found)
+bool er_join(er_arena *arena, const er_text *parts, uint32_t count, er_text *found)
 {
     size_t length = 0;
     for (uint32_t i = 0; i < count; i++) length += parts[i].length;
@@ -86,7 +86,7 @@ bool er_question(er_arena *arena, const er_reading *of, const er_parameter *one,
         of->match_starts[ER_PIECE_DATE] < of->match_starts[ER_PIECE_DATE + 1]) {
         const er_match *day = &of->matches[of->match_starts[ER_PIECE_DATE]];
         const er_text which[] = {ER_TEXT("Which date is “"), er_said_words(of, day->first, day->last), ER_TEXT("”?")};
-        return join(arena, which, 3, found);
+        return er_join(arena, which, 3, found);
     }
     if (questions[one->kind]) return *found = (er_text){questions[one->kind], strlen(questions[one->kind])}, true;
     if (!shown_name(arena, one, &parts[n++])) return false;
@@ -96,5 +96,5 @@ bool er_question(er_arena *arena, const er_reading *of, const er_parameter *one,
         if (!er_json_shown(arena, &choices->items[i], &parts[n++])) return false;
     }
     parts[n++] = ER_TEXT("?");
-    return join(arena, parts, n, found);
+    return er_join(arena, parts, n, found);
 }

@@ -351,20 +351,6 @@ static er_text day_around(const er_reading *of, const er_piece *piece)
 
 er_around er_around_of(const er_reading *of, const er_piece *piece, bool past) { return (er_around){day_around(of, piece), past, of}; }
 
-bool er_ends_range(er_arena *arena, const er_reading *of, const er_parameter *one, const er_piece *piece)
-{
-    static const char *const ends = "end until till to finish finished finishes close closes stop stops", *const hours = "one two three four five six seven eight nine ten eleven twelve";
-    er_text low;
-    if ((piece->kind != ER_PIECE_TIME && piece->kind != ER_PIECE_MOMENT) || piece->first < 2) return false;
-    for (uint32_t i = 0; i < one->stems.count; i++)
-        if (er_listed_in(one->stems.words[i], ends)) return false;
-    if (!er_lowered(arena, one->name, &low) || er_listed_in(low, ends) || !er_listed_in(of->units[piece->first - 1].lower, "to - – until till bis")) return false;
-    const er_unit *hour = &of->units[piece->first - 2];
-    uint32_t digits = 0;
-    for (uint32_t i = hour->begin; i < hour->end; i++) digits += er_is_decimal(of->text.points[i]);
-    return er_listed_in(hour->lower, hours) || (digits && digits <= 2 && digits == hour->end - hour->begin);
-}
-
 /* ---- What an id is not ---- */
 
 bool er_is_other_name(er_arena *arena, const er_reading *of, const er_parameter *one, const er_piece *piece)

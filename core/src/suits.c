@@ -32,7 +32,6 @@ static const uint32_t suits[ER_KINDS] = {
 enum { MOST_WHOLE = 3, LAST_LATIN = 0x24f, MOST_LENGTH = 8 };
 static const double FAR = 12.0;
 static const char *const articles = "the a an my our his her their your some \" “ # $ € ' ‘";
-static const char *const past_words = "since last past received ago seit after";
 
 static bool is_whole(uint32_t kind) { return kind == ER_PIECE_TOLD || kind == ER_PIECE_COMMAND; } /* may hold any value */
 static double sign(int which) { return er_signs[which] / 1000.0; }
@@ -171,7 +170,7 @@ static bool is_pointed_at(const er_reading *of, const er_piece *piece, er_kind k
 static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *piece)
 {
     const er_reading *of = s->reading;
-    if (er_is_part(s, one, piece) || er_ends_range(s->arena, of, one, piece)) return true;
+    if (er_is_part(s, one, piece) || er_is_other_end(s->arena, of, one, piece)) return true;
     const bool undated = one->kind == ER_KIND_ANY || one->kind == ER_KIND_PERSON || one->kind == ER_KIND_PLACE || one->kind == ER_KIND_TEXT;
     if (s->dated && undated && !is_whole(piece->kind) && er_is_inside(of, piece, WHENS, false)) return true;
     if (one->kind == ER_KIND_NUMBER || one->kind == ER_KIND_DURATION) {
@@ -187,15 +186,6 @@ static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *
     for (uint32_t i = of->units[piece->first].begin; !s->ascii && i < of->units[piece->last - 1].end; i++)
         if (of->text.points[i] > LAST_LATIN && er_is_letter(of->text.points[i])) return true;
     return false;
-}
-
-static bool is_past(const er_suitor *s, const er_parameter *one, const er_piece *piece)
-{
-    if (piece->leads && er_listed_in(s->reading->units[piece->first - 1].lower, past_words)) return true;
-    for (uint32_t i = 0; i < one->stems.count; i++)
-        if (er_listed_in(one->stems.words[i], past_words)) return true;
-    er_text low;
-    return er_lowered(s->arena, one->name, &low) && er_listed_in(low, past_words);
 }
 
 /* A number with the sign in front of it; false where it is a part of one: "twenty point five". */
@@ -423,10 +413,10 @@ void er_shares(double *scores, uint32_t count)
 /* False: no value, or no memory. */
 static bool judge(const er_suitor *s, const er_parameter *one, const er_piece *piece, er_fit *fit)
 {
-    const er_text said = er_said_words(s->reading, piece->first, piece->last);
-    er_text english = er_glossed_words(s->reading, piece->first, piece->last);
+    er_text said, english;
+    if (!er_text_of_piece(s->arena, s->reading, piece, &said, &english)) return false;
     if (one->kind == ER_KIND_NUMBER && !sign_it(s, piece, &english)) return false;
-    const er_around around = er_around_of(s->reading, piece, is_past(s, one, piece));
+    const er_around around = er_around_of(s->reading, piece, er_is_past(s->arena, s->reading, one, piece));
     const er_json *value = er_form_value(s->arena, said, english, &around, piece->kind, one, s->now);
     if (!value) return false;
     *fit = (er_fit){sum_of(s, one, piece, said, value), *piece, value};

@@ -23,8 +23,9 @@ from edgeret_export.reference.arguments.numbered import is_no_number, is_part, l
 from edgeret_export.reference.arguments.pointing import is_other_name, is_pointed_at, points
 from edgeret_export.reference.arguments.said_before import values_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, leads_of, signed
-from edgeret_export.reference.inputs.day_apart import around, ends_range
+from edgeret_export.reference.inputs.day_apart import around
 from edgeret_export.reference.inputs.parameters import Parameter, Same, parameters, shape_of
+from edgeret_export.reference.inputs.ranges import is_other_end, is_past, said_of
 from edgeret_export.reference.inputs.streets import has_house
 from edgeret_export.reference.inputs.value_forms import EXTREMES, MISSING, form
 
@@ -63,7 +64,6 @@ _HELD = (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:]))
 _WHOLE = ("told", "command")  # may hold any value: what is told may be about a day
 _UNDATED = frozenset(("", "person", "place", "text"))
 """Kinds that take no day where another parameter takes days."""
-_PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
 _NOT_OF_PART: Mapping[str, tuple[str, ...]] = {
     "day": ("moment", "time", "duration"),
     "time": ("moment", "date", "duration"),
@@ -153,9 +153,9 @@ class Suitor:
         chunk = Chunk("chunk", first, last, leads_of(reading, first), of.clause_of[first], False, False)
         if self._is_cut(parameter, chunk):
             return None
-        said = reading.words(first, last)
-        past, on = _is_past(parameter, chunk), around(of, chunk)
-        value = form(said, chunk.kind, parameter, self._now, past, reading.glossed(first, last), on)
+        said, glossed = said_of(of, first, last)
+        past, on = is_past(parameter, chunk), around(of, chunk)
+        value = form(said, chunk.kind, parameter, self._now, past, glossed, on)
         return None if value is MISSING else Fit(self._sum(self._signs(parameter, chunk, said, value)), chunk, value)
 
     def _sum(self, signs: Iterator[tuple[str, float]]) -> float:
@@ -180,11 +180,10 @@ class Suitor:
             chunk = self._trimmed(chunk, first, last)
             if self._is_cut(parameter, chunk):
                 continue
-            said = reading.words(chunk.first, chunk.last)
-            glossed = reading.glossed(chunk.first, chunk.last)
+            said, glossed = said_of(self._found, chunk.first, chunk.last)
             if parameter.kind == "number":
                 glossed = signed(reading, chunk, glossed)
-            past, on = _is_past(parameter, chunk), around(self._found, chunk)
+            past, on = is_past(parameter, chunk), around(self._found, chunk)
             value = form(said, chunk.kind, parameter, self._now, past, glossed, on)
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
@@ -201,8 +200,7 @@ class Suitor:
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
         script whose small words are not known, and all that was said."""
-        asked = parameter.stems | {parameter.name.lower()}
-        if is_part(self._found, parameter, self._wanted, chunk) or ends_range(self._found.reading.units, chunk, asked):
+        if is_part(self._found, parameter, self._wanted, chunk) or is_other_end(self._found, parameter, chunk):
             return True
         found = self._found.reading.matches
         if self._dated:
@@ -388,10 +386,6 @@ def shares(scores: Sequence[float]) -> list[float]:
     powers = [math.exp(score - most) for score in scores]
     total = sum(powers)
     return [power / total for power in powers]
-
-
-def _is_past(parameter: Parameter, chunk: Chunk) -> bool:
-    return not _PAST.isdisjoint(chunk.leads[:1]) or not _PAST.isdisjoint(parameter.stems | {parameter.name.lower()})
 
 
 def overlaps(chunk: Chunk, others: Sequence[Chunk]) -> bool:

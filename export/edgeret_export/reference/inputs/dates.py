@@ -64,7 +64,10 @@ def day_of(said: str, now: datetime | None, past: bool = False) -> date | None:
     for pattern, month, day in ((_MONTH_DAY, 1, 2), (_DAY_MONTH, 2, 1)):
         if (match := pattern.fullmatch(text)) and (number := _month(match[month])):
             return _in_year(number, int(match[day]), match[3], now, past)
-    return None if now is None else _from(text, now.date(), past)
+    try:
+        return None if now is None else _from(text, now.date(), past)
+    except OverflowError:  # behind the last day that there is
+        return None
 
 
 def _from(text: str, today: date, past: bool) -> date | None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks
 from edgeret_export.reference.inputs.dates import Around
-from edgeret_export.reference.inputs.units import Unit
 
 _OTHERS_WORDS = "for of from until till by since before after about to"
 _OTHERS = frozenset(_OTHERS_WORDS.split(" "))
@@ -20,10 +17,6 @@ _PAST_WORDS = (
 _PAST = frozenset(_PAST_WORDS.split(" "))
 """Of what has been: "I took it at 7 am". A word too many only keeps an hour that is over on today."""
 _LONGEST_BED = 4
-_ENDS = frozenset(("end", "until", "till", "to", "finish", "finished", "finishes", "close", "closes", "stop", "stops"))
-_TO = frozenset(("to", "-", "–", "until", "till", "bis"))
-_HOURS = frozenset(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"))
-_TO_AND_HOUR, _DIGITS = 2, 2
 _BESIDE = _IDLE - {"and"} | {","}
 
 
@@ -72,12 +65,3 @@ def _is_alone(found: Chunks, first: int, last: int) -> bool:
         first <= i < last or of != clause or not unit.is_word or unit.lower in _IDLE
         for i, (unit, of) in enumerate(zip(found.reading.units, found.clause_of, strict=True))
     )
-
-
-def ends_range(units: Sequence[Unit], chunk: Chunk, asked: Collection[str]) -> bool:
-    """Whether a time ends what began at an hour without its own half of the day, 11 am of "10 to 11 am", where no word
-    for an end is `asked` for."""
-    if chunk.kind not in ("time", "moment") or chunk.first < _TO_AND_HOUR or not _ENDS.isdisjoint(asked):
-        return False
-    hour, to = units[chunk.first - 2].lower, units[chunk.first - 1].lower
-    return to in _TO and (hour in _HOURS or (hour.isdecimal() and len(hour) <= _DIGITS))

@@ -39,11 +39,16 @@ def days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequenc
     hour = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[01]?\d|2[0-4])"
     few = r"(?:\d+|an?|one|two|three|four|five|six|ten|fifteen|twenty|thirty|forty)"
     which = r"next|last|this|coming|first|second|third|nächsten?|letzten?|diesen?"
+    to, end = r" (?:-|–|to|until|till|through|thru) ", rf"\d{{1,2}}\.?(?: of)? {month}(?!\w)"
     period = r"week|month|year|quarter|term|spring|summer|autumn|winter|woche|monat|jahr"
     days = (
         r"\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}(?:/\d{2,4})?|\d{1,2}\.\d{1,2}\.(?:\d{2,4})?",
         rf"{month} \d{{1,2}}(?:st|nd|rd|th)?(?!\w|:)(?:,? \d{{4}})?",
         rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? {month}(?!\w)(?: \d{{4}})?",
+        # 3 of "3 to 10 August", "3. by 10." for German "bis"
+        rf"(?<![\w.,:/-])(?:\d{{1,2}}\.?(?=(?:-|–|{to}){end})|\d{{1,2}}\.(?= by {end})|"
+        rf"(?<=\bbetween )\d{{1,2}}(?= and {end}))",
+        rf"(?:mon|sat|sun)(?=(?:-|–|{to})(?:mon|tue|wed|thu|fri|sat|sun))",
         rf"(?:(?:{which}) ){{1,2}}(?:{date}|{period})(?!\w){part}(?:(?: of)? {month}(?!\w))?",
         rf"(?:the )?day after tomorrow|\d{{1,2}}(?:st|nd|rd|th)|(?:{date}){part}",
         # "sat", "sun" and the French "mon" say something else, too; a value that is read again begins with them
