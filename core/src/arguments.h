@@ -274,6 +274,9 @@ bool er_is_street(const er_unit *, uint32_t first, uint32_t last); /* whether on
 /* Whether a number or a duration cannot be that which a parameter asks for; whether a run of capitals is a street without its
    number, or has one in front where no address is asked for (numbered.c). */
 bool er_is_part(const er_suitor *, const er_parameter *, const er_piece *);
+/* Whether the name of another parameter of the tool, of some words, stands in front of a day or an hour: the twelfth of "check in
+   12 June" is no check_out. */
+bool er_is_named_other(const er_suitor *, const er_parameter *, const er_piece *);
 bool er_is_no_number(const er_suitor *, const er_parameter *, const er_piece *);
 bool er_lacks_number(const er_suitor *, const er_parameter *, const er_piece *);
 

@@ -157,14 +157,42 @@ bool er_is_part(const er_suitor *s, const er_parameter *one, const er_piece *pie
     return false;
 }
 
+/* Whether a number counts what stands behind it, and money is asked for: "2 nights" are no two euros. */
+static bool counts_things(const er_reading *of, const er_parameter *one, const er_piece *piece)
+{
+    if (!one->has_unit || one->unit.dimension < ER_EURO || one->unit.dimension > ER_POUND || piece->last >= of->unit_count) return false;
+    return er_listed_in(of->units[piece->last].lower, "night nights people guests adults kids children tickets rooms seats beds persons");
+}
+
+/* Whether a number is a difference from what is now, "2 degrees warmer" and "turn it up by 2", for what takes none: nobody wants
+   a room at two degrees. */
+static bool is_change(const er_reading *of, const er_parameter *one, const er_piece *piece)
+{
+    static const char *const than_now = "warmer cooler colder hotter louder quieter softer brighter dimmer darker wärmer kälter kühler lauter leiser heller dunkler";
+    static const char *const changes[] = {"chang", "step", "relativ", "delta", "offset", "increas", "decreas", "differenc", "adjust", "shift", "up", "down"};
+    const er_text none = {"", 0};
+    uint32_t at = piece->last;
+    while (at < of->unit_count && er_listed_in(of->units[at].lower, "degrees degree deg ° c f percent % points steps notches")) at++;
+    const er_text behind = at < of->unit_count ? of->units[at].lower : none;
+    bool found = er_listed_in(behind, than_now);
+    if (one->has_unit && (one->unit.dimension == ER_CELSIUS || one->unit.dimension == ER_FAHRENHEIT)) /* of prices these may be what is asked for */
+        found |= er_listed_in(behind, "higher lower höher niedriger") || (piece->first && er_is(of->units[piece->first - 1].lower, "by"));
+    for (size_t i = 0; found && i < sizeof changes / sizeof *changes; i++) {
+        const er_text stem = {changes[i], strlen(changes[i])};
+        if (er_has(one->stems, stem) || er_has(one->told, stem)) return false;
+    }
+    return found;
+}
+
 bool er_is_no_number(const er_suitor *s, const er_parameter *one, const er_piece *piece)
 {
     const bool bare = piece->kind == ER_PIECE_NUMBER || piece->kind == ER_PIECE_CHUNK;
     const uint32_t whole = piece->kind == ER_PIECE_MEASURE || piece->kind == ER_PIECE_DURATION ? BIT(DURATION) | BIT(MEASURE) : bare && one->has_unit ? MEASURES : 0;
+    if (one->kind == ER_KIND_NUMBER && is_change(s->reading, one, piece)) return true;
     if (er_is_inside(s->reading, piece, whole, true)) return true;
     if (!bare) return false;
     if (is_of_measure(s, one, piece) || (one->has_unit && is_often(s->reading, piece))) return true;
-    if (counts_otherwise(s, one) || is_warmth(s->reading, one, piece)) return true;
+    if (counts_things(s->reading, one, piece) || counts_otherwise(s, one) || is_warmth(s->reading, one, piece)) return true;
     return one->kind == ER_KIND_NUMBER && (begins_range(s->reading, piece) || (!one->has_unit && is_interval(s->reading, piece)) || is_others(s, one, piece) || is_of_house(s, piece));
 }
 

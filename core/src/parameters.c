@@ -219,17 +219,18 @@ static bool led_of(er_arena *arena, er_words spelt, er_text name, er_words *foun
 /* What a number counts. A `day` or a `year` is one of a calendar, `days` and `years` are many. */
 static bool unit_of(er_arena *arena, er_words spelt, er_text told, er_unit_taken *unit)
 {
-    static const char *const calendar = "second minute hour day week month year min sec";
-    er_text low;
+    static const char *const calendar = "second minute hour day week month year min sec", *const each = "a an per each every";
+    er_text low, before = {"", 0}; /* "price a night, in euros" counts no nights */
     if (says(arena, "\\b0?\\.\\d+ (?:for|means|is|=) \\d+(?:\\.\\d+)? ?(?:%|percent|per cent)", told)) {
         *unit = (er_unit_taken){ER_PERCENT, {100, 0, ER_PERCENT}};
         return true;
     }
-    for (uint32_t i = 0; i < spelt.count; i++)
-        if (er_length_of(spelt.words[i]) > 1 && !er_listed_in(spelt.words[i], calendar) &&
+    for (uint32_t i = 0; i < spelt.count; before = spelt.words[i++])
+        if (!er_listed_in(before, each) && er_length_of(spelt.words[i]) > 1 && !er_listed_in(spelt.words[i], calendar) &&
             (unit->dimension = er_unit_of(spelt.words[i], &unit->factor)) != ER_NO_UNIT)
             return true;
     if (!er_lowered(arena, told, &low)) return false;
+    before = (er_text){"", 0};
     for (size_t i = 0, begin = SIZE_MAX; i <= low.length;) {
         size_t next = i;
         const uint32_t point = i < low.length ? er_point_at(low, &next) : ' ';
@@ -237,8 +238,9 @@ static bool unit_of(er_arena *arena, er_words spelt, er_text told, er_unit_taken
         if (letter && begin == SIZE_MAX) begin = i;
         if (!letter && begin != SIZE_MAX) {
             const er_text word = er_cut(low, begin, i);
-            if (er_length_of(word) > 1 && !er_listed_in(word, calendar) && (unit->dimension = er_unit_of(word, &unit->factor)) != ER_NO_UNIT)
+            if (!er_listed_in(before, each) && er_length_of(word) > 1 && !er_listed_in(word, calendar) && (unit->dimension = er_unit_of(word, &unit->factor)) != ER_NO_UNIT)
                 return true;
+            before = word;
             begin = SIZE_MAX;
         }
         if (i == low.length) break;

@@ -1,5 +1,5 @@
-/* Days and hours from one to another: which of the two a parameter may take, and what "3" says of "3 to 10 August". Knows nothing
-   of how well anything suits. */
+/* Whose a day or an hour is where there are several: of one to another which of the two a parameter may take, what "3" says of
+   "3 to 10 August", and "check in" in front of one. Knows nothing of how well anything suits. */
 
 #include "arguments.h"
 #include "unicode.h"
@@ -105,4 +105,32 @@ bool er_is_other_end(er_arena *arena, const er_reading *of, const er_parameter *
     if (!leads_on(of, at)) return false;
     const uint32_t number = is_dot(of, at - 1u) && at > 1 ? at - 2u : at - 1u; /* "3. bis 10. August" */
     return is_short(of, &of->units[number], 0) && is_short(of, &of->units[first], 0);
+}
+
+bool er_is_named_other(const er_suitor *s, const er_parameter *one, const er_piece *piece)
+{
+    const er_reading *of = s->reading;
+    uint32_t at = piece->first;
+    if (piece->kind != ER_PIECE_DATE && piece->kind != ER_PIECE_TIME && piece->kind != ER_PIECE_MOMENT) return false;
+    while (at && er_listed_in(of->units[at - 1].lower, ": = on at is the")) at--;
+    for (uint32_t i = 0; i < s->tool->count; i++) {
+        const er_text name = s->tool->parameters[i].name;
+        er_text words, low;
+        if (er_same(name, one->name) || !er_name_in_words(s->arena, name, &words) || !er_lowered(s->arena, words, &low)) continue;
+        /* From the last word to the first: each is a unit's. */
+        uint32_t unit = at, count = 0;
+        size_t end = low.length;
+        bool same = end > 0;
+        while (same && end) {
+            size_t begin = end;
+            while (begin && low.at[begin - 1] != ' ') begin--;
+            while (unit && er_is(of->units[unit - 1].lower, "-")) unit--; /* "check-in" */
+            same = unit && er_same(of->units[unit - 1].lower, er_cut(low, begin, end));
+            unit -= same;
+            count++;
+            end = begin ? begin - 1 : 0;
+        }
+        if (same && count > 1) return true;
+    }
+    return false;
 }

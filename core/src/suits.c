@@ -170,7 +170,7 @@ static bool is_pointed_at(const er_reading *of, const er_piece *piece, er_kind k
 static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *piece)
 {
     const er_reading *of = s->reading;
-    if (er_is_part(s, one, piece) || er_is_other_end(s->arena, of, one, piece)) return true;
+    if (er_is_part(s, one, piece) || er_is_other_end(s->arena, of, one, piece) || er_is_named_other(s, one, piece)) return true;
     const bool undated = one->kind == ER_KIND_ANY || one->kind == ER_KIND_PERSON || one->kind == ER_KIND_PLACE || one->kind == ER_KIND_TEXT;
     if (s->dated && undated && !is_whole(piece->kind) && er_is_inside(of, piece, WHENS, false)) return true;
     if (one->kind == ER_KIND_NUMBER || one->kind == ER_KIND_DURATION) {

@@ -24,6 +24,36 @@ _STREETS = frozenset(("address", "street", "adress", "straß", "dirección"))
 _BEFORE_STREETS = frozenset(("to", "from", "at", "in", "near"))
 
 
+_THAN_NOW = frozenset(
+    (
+        *("warmer", "cooler", "colder", "hotter", "louder", "quieter", "softer", "brighter", "dimmer", "darker"),
+        *("wärmer", "kälter", "kühler", "lauter", "leiser", "heller", "dunkler"),
+    )
+)
+_HIGHER = frozenset(("higher", "lower", "höher", "niedriger"))
+"""The same of degrees; of prices they may be what is asked for."""
+_OF_CHANGE = frozenset(("degrees", "degree", "deg", "°", "c", "f", "percent", "%", "points", "steps", "notches"))
+"""What may stand between a number and these."""
+_CHANGES = frozenset(
+    ("chang", "step", "relativ", "delta", "offset", "increas", "decreas", "differenc", "adjust", "shift", "up", "down")
+)
+"""Stems of what takes a difference."""
+_THINGS = frozenset(
+    (
+        "night",
+        "nights",
+        "people",
+        "guests",
+        "adults",
+        "kids",
+        "children",
+        "tickets",
+        "rooms",
+        "seats",
+        "beds",
+        "persons",
+    )
+)
 _OFTEN = frozenset(("times", "once", "twice", "x"))
 _SIZE, _PAIR = 3, 2
 _MEASURES = ("duration", "measure", "percent", "money")
@@ -52,6 +82,8 @@ def is_part(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], ch
 def is_no_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
     """Whether a chunk cannot be the number that a parameter asks for, one of all that are `wanted`: 150 of "150 pounds"
     for what counts in another unit, and what is another's."""
+    if parameter.kind == "number" and _is_change(found, parameter, chunk):
+        return True
     whole: tuple[str, ...] = _MEASURES if chunk.kind in _BARE and parameter.unit is not None else ()
     whole = ("duration", "measure") if chunk.kind in ("measure", "duration") else whole
     if any(match.cuts(chunk) for kind in whole for match in found.reading.matches.get(kind, ())):
@@ -60,13 +92,30 @@ def is_no_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter
         return False
     if _is_of_measure(found, parameter, wanted, chunk) or (parameter.unit is not None and _is_often(found, chunk)):
         return True
-    if _counts_otherwise(found, parameter) or _is_warmth(found, parameter, chunk):
+    if (
+        _counts_things(found, parameter, chunk)
+        or _counts_otherwise(found, parameter)
+        or _is_warmth(found, parameter, chunk)
+    ):
         return True
     if parameter.kind != "number":
         return False
     if _begins_range(found, chunk) or (parameter.unit is None and _is_interval(found, chunk)):
         return True
     return _is_others(found, parameter, wanted, chunk) or _is_of_house(found, wanted, chunk)
+
+
+def _is_change(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
+    """Whether a number is a difference from what is now, "2 degrees warmer" and "turn it up by 2", for what takes none:
+    nobody wants a room at two degrees."""
+    units, at = found.reading.units, chunk.last
+    while at < len(units) and units[at].lower in _OF_CHANGE:
+        at += 1
+    behind = units[at].lower if at < len(units) else ""
+    is_change = behind in _THAN_NOW
+    if parameter.unit is not None and parameter.unit[0] in ("C", "F"):
+        is_change = is_change or behind in _HIGHER or (chunk.first > 0 and units[chunk.first - 1].lower == "by")
+    return is_change and _CHANGES.isdisjoint(parameter.stems | parameter.told)
 
 
 def _is_of_measure(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
@@ -81,6 +130,12 @@ def _is_of_measure(found: Chunks, parameter: Parameter, wanted: Sequence[Paramet
                 if not counted.isdisjoint(same):
                     return True
     return False
+
+
+def _counts_things(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
+    """Whether a number counts what stands behind it, and money is asked for: "2 nights" are no two euros."""
+    behind = found.reading.units[chunk.last].lower if chunk.last < len(found.reading.units) else ""
+    return behind in _THINGS and parameter.unit is not None and parameter.unit[0] in MONEY
 
 
 def _begins_range(found: Chunks, chunk: Chunk) -> bool:

@@ -25,7 +25,7 @@ from edgeret_export.reference.arguments.said_before import values_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, leads_of, signed
 from edgeret_export.reference.inputs.day_apart import around
 from edgeret_export.reference.inputs.parameters import Parameter, Same, parameters, shape_of
-from edgeret_export.reference.inputs.ranges import is_other_end, is_past, said_of
+from edgeret_export.reference.inputs.ranges import is_named_other, is_other_end, is_past, said_of
 from edgeret_export.reference.inputs.streets import has_house
 from edgeret_export.reference.inputs.value_forms import EXTREMES, MISSING, form
 
@@ -201,6 +201,8 @@ class Suitor:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
         script whose small words are not known, and all that was said."""
         if is_part(self._found, parameter, self._wanted, chunk) or is_other_end(self._found, parameter, chunk):
+            return True
+        if is_named_other(self._found, parameter, self._wanted, chunk):
             return True
         found = self._found.reading.matches
         if self._dated:

@@ -238,12 +238,16 @@ def _has_others(spelt: list[str], told: str) -> bool:
 
 def _unit(spelt: list[str], told: str) -> tuple[str, float] | None:
     """What a number counts. A `day` or a `year` is one of a calendar, `days` and `years` are many."""
-    said = [word for word in (*spelt, *re.findall(r"[^\W\d_]+|[%€$£]", told.lower())) if word in UNITS]
+    said: list[str] = []
+    for listed in (spelt, re.findall(r"[^\W\d_]+", told.lower())):
+        # "Price a night, in euros" counts no nights.
+        said += [word for before, word in zip(["", *listed], listed, strict=False) if before not in _EACH]
     if _SHARE.search(told):
         return "%", 100.0
-    return next((UNITS[word] for word in said if len(word) > 1 and word not in _CALENDAR), None)
+    return next((UNITS[word] for word in said if word in UNITS and len(word) > 1 and word not in _CALENDAR), None)
 
 
+_EACH = frozenset(("a", "an", "per", "each", "every"))
 _SHARE = re.compile(r"\b0?\.\d+ (?:for|means|is|=) \d+(?:\.\d+)? ?(?:%|percent|per cent)", re.IGNORECASE)
 """What tells that 5 % is .05: "e.g. 0.05 for 5%"."""
 

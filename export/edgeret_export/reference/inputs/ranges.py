@@ -1,10 +1,11 @@
-"""Days and hours from one to another: which of the two a parameter may take, and what "3" says of "3 to 10 August".
-Knows nothing of forms."""
+"""Whose a day or an hour is where there are several: of one to another which of the two a parameter may take, what "3"
+says of "3 to 10 August", and "check in" in front of one. Knows nothing of forms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edgeret.inputs.tool_text import name_in_words
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks
 from edgeret_export.reference.inputs.parameters import Parameter
 from edgeret_export.reference.inputs.units import Unit
@@ -21,6 +22,7 @@ _UNTIL = frozenset(("until", "till"))
 _TO_A_DAY = _TO | {"through", "thru"}
 _NTH = frozenset(("st", "nd", "rd", "th"))
 _HOURS = frozenset(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"))
+_BESIDE_NAMES = frozenset((":", "=", "on", "at", "is", "the"))
 _TO_AND_HOUR, _DIGITS = 2, 2
 
 
@@ -88,6 +90,22 @@ def is_other_end(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
         return False
     number = units[at - 1 - (at > 1 and _dots(units, at - 1))]  # "3. bis 10. August"
     return _is_short(number.text) and _is_short(units[first].text)
+
+
+def is_named_other(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
+    """Whether the name of another one of the parameters that are `wanted`, of some words, stands in front of a day or
+    an hour: the twelfth of "check in 12 June" is no `check_out`."""
+    units, at = found.reading.units, chunk.first
+    if chunk.kind not in ("date", "time", "moment"):
+        return False
+    while at > 0 and units[at - 1].lower in _BESIDE_NAMES:
+        at -= 1
+    before = [unit.lower for unit in units[:at] if unit.lower != "-"]  # "check-in"
+    for one in wanted:
+        name = name_in_words(one.name).lower().split(" ")
+        if one.name != parameter.name and 1 < len(name) <= len(before) and before[-len(name) :] == name:
+            return True
+    return False
 
 
 def _is_the(units: Sequence[Unit], at: int) -> bool:
