@@ -45,7 +45,8 @@ class DecisionReader(PriorReader):
             called = 0.5 * sum(map(len, self.examples.values()))
         strange, fits = 1.0, 0.0
         if len(means):
-            strange = 1 / (1 + 2 * (called / (len(self.names) - 1)) ** 2)
+            tools = max(1 if self.head is not None else 33, len(self.names) - 1)
+            strange = 1 / (1 + 2 * (called / tools) ** 2)
             x = np.linalg.norm(self.q - means, axis=1).min() + 0.2 * np.sqrt(max(0, 2 - 2 * self.nearest()))
             fits = np.exp(22 * (1 - x / known["edge"]))
         p = np.exp(self.prior(())[self.end])

@@ -5,6 +5,7 @@
 
 static const float FLOOR = -60.0f, MOST_LOG = 80.0f;
 static const double CLEARLY = 4.0, SURELY_SHOWN = 0.8, STEEP = 22.0, NEAREST = 0.2, LEAST_COSINE = 0.4, KINDS = 250.0;
+static const double FEW = 33.0; /* tools alone: of fewer, what was learned shows little of what people say, and nothing was held out to tell */
 
 bool er_workspace_of(er_arena *arena, const er_model *model, const er_names *names, er_workspace *work)
 {
@@ -225,7 +226,7 @@ static double nothing(const er_request *r, er_workspace *work, double shown)
     if (fit < CLEARLY || shown > 0.5) {
         er_prior_scores(r, work, &none, work->scores);
         const double words = er_end_logit(r, work, &none, er_allow(r, work->scores));
-        const double by_words = words > 30.0 ? 30.0 : words, tools = names->every > 1 ? names->every - 1 : 1;
+        const double by_words = words > 30.0 ? 30.0 : words, least = r->stage->has_head ? 1 : FEW, tools = names->every > least + 1 ? names->every - 1 : least;
         const double each = (known->familiar ? known->called : names->familiar_count) / tools, strange = 1 / (1 + 2 * each * each);
         fit += strange * exp(-by_words);
         if (((shown > 0.5 && shown <= SURELY_SHOWN) || r->said_any) && by_words < log(0.1 / 0.9)) shown = 1 / (1 + exp(-by_words));

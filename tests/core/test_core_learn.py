@@ -80,7 +80,9 @@ def same(theirs: edgeret.Task, ours: Task) -> None:
     for candidate in wanted.candidates:
         assert listed[candidate.tool] == pytest.approx(candidate.probability, abs=NEAR)
     chosen = None if wanted.tool == "<end>" else wanted.tool
-    assert (found.tool, found.abstained) == (chosen, wanted.abstained)
+    first, second = (candidate.probability for candidate in wanted.candidates[:2])
+    if first - second > NEAR:  # nearer ones may change places, as their numbers may differ by as much
+        assert (found.tool, found.abstained) == (chosen, wanted.abstained)
     assert found.stage == {"static": 0, "full": 1}[wanted.stage]
 
 

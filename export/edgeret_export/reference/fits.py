@@ -17,6 +17,8 @@ from edgeret_export.reference.scoring.graph import GraphPosition
 from edgeret_export.reference.scoring.memory import LEAST_COSINE, Neighbours
 from edgeret_export.reference.scoring.reading import Reading
 
+FEW = 33
+"""Tools alone: of fewer, what was learned shows little of what people say, and nothing was held out to tell."""
 CLEARLY = 4.0
 """Odds by demonstrations that something fits from which on the tools' own words are not asked: they could only raise
 them."""
@@ -53,7 +55,8 @@ class Fits:
         learned = None if self._known is None else self._known.nearest
         fits = known.fits(self.distance_to(known, learned))
         if fits < CLEARLY or shown > 0.5:
-            fits += known.strange(len(self._scorer.names) - 1) * exp(-self.nothing_by_words)
+            tools = len(self._scorer.names) - 1
+            fits += known.strange(tools if self.demonstrated else max(tools, FEW)) * exp(-self.nothing_by_words)
             unsure = 0.5 < shown <= SURELY_SHOWN or self.named
             if unsure and self.nothing_by_words < UNLIKELY_BY_WORDS:
                 shown = 1 / (1 + exp(-self.nothing_by_words))
