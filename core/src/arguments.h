@@ -135,7 +135,7 @@ typedef struct {
     bool required, many;
     bool parted;                     /* all its quoted examples have parts with commas between them */
     char part;                       /* 'd', 't': a day or a time alone; or 0 */
-    er_words stems, told, led, shapes;
+    er_words stems, told, led, shapes, spelt; /* spelt: the words of its name in lower case */
     bool has_unit;
     er_unit_taken unit;
     const er_json *const *options;   /* (option_count) */

@@ -169,7 +169,7 @@ static bool counts_things(const er_reading *of, const er_parameter *one, const e
 static bool is_change(const er_reading *of, const er_parameter *one, const er_piece *piece)
 {
     static const char *const than_now = "warmer cooler colder hotter louder quieter softer brighter dimmer darker wärmer kälter kühler lauter leiser heller dunkler";
-    static const char *const changes[] = {"chang", "step", "relativ", "delta", "offset", "increas", "decreas", "differenc", "adjust", "shift", "up", "down"};
+    static const char *const changes[] = {"chang", "step", "relativ", "delta", "offset", "increas", "decreas", "differenc", "adjust", "shift", "down"};
     const er_text none = {"", 0};
     uint32_t at = piece->last;
     while (at < of->unit_count && er_listed_in(of->units[at].lower, "degrees degree deg ° c f percent % points steps notches")) at++;

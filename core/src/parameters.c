@@ -324,13 +324,10 @@ static bool part_of(er_arena *arena, const er_parameter *one, char *part, bool *
         *part = day && time ? 0 : day ? 'd' : 't';
         return true;
     }
-    er_text name, low;
-    er_words spelt;
-    if (!er_name_in_words(arena, one->name, &name) || !er_lowered(arena, name, &low) || !split(arena, low, &spelt)) return false;
-    for (uint32_t i = 0; i < spelt.count && !*part; i++)
-        if (er_listed_in(spelt.words[i], "day date birthday")) *part = 'd';
-    for (uint32_t i = 0; i < spelt.count && !*part; i++)
-        if (er_listed_in(spelt.words[i], "time hour clock")) *part = 't';
+    for (uint32_t i = 0; i < one->spelt.count && !*part; i++)
+        if (er_listed_in(one->spelt.words[i], "day date birthday")) *part = 'd';
+    for (uint32_t i = 0; i < one->spelt.count && !*part; i++)
+        if (er_listed_in(one->spelt.words[i], "time hour clock")) *part = 't';
     return true;
 }
 
@@ -399,11 +396,11 @@ static bool parameter_of(er_arena *arena, er_text name, const er_json *whole, bo
     if (second) memcpy(told + n, both[1].at, both[1].length), n += both[1].length;
     *one = (er_parameter){.name = name, .described = {told, n}, .inside = inside, .schema = item, .whole = whole, .required = required, .many = many};
     er_text in_words, low, name_low;
-    er_words spelt;
-    if (!er_name_in_words(arena, name, &in_words) || !er_lowered(arena, in_words, &low) || !er_lowered(arena, name, &name_low) || !split(arena, low, &spelt) ||
-        !er_words_in(arena, low, &one->stems) || !er_words_in(arena, one->described, &one->told) || !led_of(arena, spelt, name_low, &one->led) ||
+    if (!er_name_in_words(arena, name, &in_words) || !er_lowered(arena, in_words, &low) || !er_lowered(arena, name, &name_low) || !split(arena, low, &one->spelt) ||
+        !er_words_in(arena, low, &one->stems) || !er_words_in(arena, one->described, &one->told) || !led_of(arena, one->spelt, name_low, &one->led) ||
         !shapes_of(arena, item, one->described, &one->shapes, &one->parted))
         return false;
+    const er_words spelt = one->spelt;
     one->kind = kind_of(arena, spelt, item, one->described);
     /* Who looks something up by words may do so by any of several kinds: "name, e-mail or number". */
     if (finds && (one->kind == ER_KIND_EMAIL || one->kind == ER_KIND_PHONE) && !er_schema_text(item, "format").length) {

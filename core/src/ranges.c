@@ -114,23 +114,15 @@ bool er_is_named_other(const er_suitor *s, const er_parameter *one, const er_pie
     if (piece->kind != ER_PIECE_DATE && piece->kind != ER_PIECE_TIME && piece->kind != ER_PIECE_MOMENT) return false;
     while (at && er_listed_in(of->units[at - 1].lower, ": = on at is the")) at--;
     for (uint32_t i = 0; i < s->tool->count; i++) {
-        const er_text name = s->tool->parameters[i].name;
-        er_text words, low;
-        if (er_same(name, one->name) || !er_name_in_words(s->arena, name, &words) || !er_lowered(s->arena, words, &low)) continue;
-        /* From the last word to the first: each is a unit's. */
-        uint32_t unit = at, count = 0;
-        size_t end = low.length;
-        bool same = end > 0;
-        while (same && end) {
-            size_t begin = end;
-            while (begin && low.at[begin - 1] != ' ') begin--;
-            while (unit && er_is(of->units[unit - 1].lower, "-")) unit--; /* "check-in" */
-            same = unit && er_same(of->units[unit - 1].lower, er_cut(low, begin, end));
-            unit -= same;
-            count++;
-            end = begin ? begin - 1 : 0;
+        const er_words name = s->tool->parameters[i].spelt;
+        uint32_t unit = at, left = name.count;
+        for (; left > 0 && unit > 0; unit--) {
+            const er_text word = of->units[unit - 1].lower;
+            if (er_is(word, "-")) continue; /* "check-in" */
+            if (!er_same(word, name.words[left - 1])) break;
+            left--;
         }
-        if (same && count > 1) return true;
+        if (!left && name.count > 1 && !er_same(s->tool->parameters[i].name, one->name)) return true;
     }
     return false;
 }

@@ -217,6 +217,10 @@ def make_card(
     card: Card, sets: Sets, passes: Sequence[int], joined_as: ArgumentCard | None, offline: bool
 ) -> ArgumentCard:
     """A head for a card's encoder. Joined as another one is, nothing is left out, and its figures are of no call."""
+    if twice := [
+        name for name, of in Counter(["own", *(one.name for one in (*sets.others, *sets.beside))]).items() if of > 1
+    ]:
+        raise InputError(f"two sets are called {twice[0]}, and are told by their names; call one otherwise")
     reading, chance = Reading(start(export_encoder(card, "int8", offline))), random.Random(1)
     own, others, beside = ([read_set(one, reading, chance) for one in listed] for listed in sets)
     figures: dict[str, object]

@@ -151,6 +151,7 @@ def test_what_is_hidden_and_blurred_is_a_share_and_nothing_else_changes() -> Non
     found = [c for d in _demonstrations(40) for c in cases(TOOLS, d.query, d.calls, reading.encode_query)]
     reading.encode_tools([text for one in found for text in one.texts])
     whole = batch(found, reading.texts)
+    torch.manual_seed(0)
     assert hide(whole, 0.0, 0.0) is whole
     partly = hide(whole, 0.25, 0.3)
     gone = (partly.vectors == 0).all(-1)
@@ -233,6 +234,13 @@ def test_the_command_fits_a_head_to_sets_and_joins_it_as_it_is_told(
     assert "there is no head for this encoder" in capsys.readouterr().err
     assert export([*given[:-1], str(tmp_path)]) == 2
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("others", [("a/api", "b/api"), ("a/own",)])
+def test_two_sets_of_one_name_are_refused_before_anything_is_read(others: Sequence[str]) -> None:
+    sets = argument_lab.Sets((Path("c"),), [Path(other) for other in others])
+    with pytest.raises(InputError, match=f"two sets are called {Path(others[0]).name}"):
+        argument_lab.make_card(find_card("all-minilm-l6-v2"), sets, (1, 1), None, True)
 
 
 def test_every_set_is_read_and_joined_by_what_was_fitted_without_it(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:

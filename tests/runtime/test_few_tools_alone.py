@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,8 +53,9 @@ def _learned(tools: list[Tool], sentences: dict[str, list[str]]) -> Runtime:
 
 
 @pytest.mark.parametrize("taught", [_shown, _learned])
-def test_what_is_taught_of_a_few_tools_declines_no_more_of_what_they_serve(taught: object) -> None:
-    assert callable(taught)
+def test_what_is_taught_of_a_few_tools_declines_no_more_of_what_they_serve(
+    taught: Callable[[list[Tool], dict[str, list[str]]], Runtime],
+) -> None:
     right = {False: 0, True: 0}
     declined = {False: 0, True: 0}
     served = foreign = 0

@@ -24,36 +24,20 @@ _STREETS = frozenset(("address", "street", "adress", "straß", "dirección"))
 _BEFORE_STREETS = frozenset(("to", "from", "at", "in", "near"))
 
 
-_THAN_NOW = frozenset(
-    (
-        *("warmer", "cooler", "colder", "hotter", "louder", "quieter", "softer", "brighter", "dimmer", "darker"),
-        *("wärmer", "kälter", "kühler", "lauter", "leiser", "heller", "dunkler"),
-    )
+_THAN_NOW_WORDS = (
+    "warmer cooler colder hotter louder quieter softer brighter dimmer darker "
+    "wärmer kälter kühler lauter leiser heller dunkler"
 )
+_THAN_NOW = frozenset(_THAN_NOW_WORDS.split(" "))
 _HIGHER = frozenset(("higher", "lower", "höher", "niedriger"))
 """The same of degrees; of prices they may be what is asked for."""
 _OF_CHANGE = frozenset(("degrees", "degree", "deg", "°", "c", "f", "percent", "%", "points", "steps", "notches"))
 """What may stand between a number and these."""
-_CHANGES = frozenset(
-    ("chang", "step", "relativ", "delta", "offset", "increas", "decreas", "differenc", "adjust", "shift", "up", "down")
-)
-"""Stems of what takes a difference."""
-_THINGS = frozenset(
-    (
-        "night",
-        "nights",
-        "people",
-        "guests",
-        "adults",
-        "kids",
-        "children",
-        "tickets",
-        "rooms",
-        "seats",
-        "beds",
-        "persons",
-    )
-)
+_CHANGE_STEMS = "chang step relativ delta offset increas decreas differenc adjust shift down"
+_CHANGES = frozenset(_CHANGE_STEMS.split(" "))
+"""Of what takes a difference."""
+_THING_WORDS = "night nights people guests adults kids children tickets rooms seats beds persons"
+_THINGS = frozenset(_THING_WORDS.split(" "))
 _OFTEN = frozenset(("times", "once", "twice", "x"))
 _SIZE, _PAIR = 3, 2
 _MEASURES = ("duration", "measure", "percent", "money")

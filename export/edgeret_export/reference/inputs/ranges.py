@@ -102,7 +102,7 @@ def is_named_other(found: Chunks, parameter: Parameter, wanted: Sequence[Paramet
         at -= 1
     before = [unit.lower for unit in units[:at] if unit.lower != "-"]  # "check-in"
     for one in wanted:
-        name = name_in_words(one.name).lower().split(" ")
+        name = name_in_words(one.name).lower().split()
         if one.name != parameter.name and 1 < len(name) <= len(before) and before[-len(name) :] == name:
             return True
     return False
