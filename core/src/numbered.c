@@ -164,24 +164,30 @@ static bool counts_things(const er_reading *of, const er_parameter *one, const e
     return er_listed_in(of->units[piece->last].lower, "night nights people guests adults kids children tickets rooms seats beds persons");
 }
 
+/* Whether a parameter's name or description has one of some stems. */
+static bool tells(const er_parameter *one, const char *const *stems, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const er_text stem = {stems[i], strlen(stems[i])};
+        if (er_has(one->stems, stem) || er_has(one->told, stem)) return true;
+    }
+    return false;
+}
+
 /* Whether a number is a difference from what is now, "2 degrees warmer" and "turn it up by 2", for what takes none: nobody wants
    a room at two degrees. */
 static bool is_change(const er_reading *of, const er_parameter *one, const er_piece *piece)
 {
     static const char *const than_now = "warmer cooler colder hotter louder quieter softer brighter dimmer darker wärmer kälter kühler lauter leiser heller dunkler";
-    static const char *const changes[] = {"chang", "step", "relativ", "delta", "offset", "increas", "decreas", "differenc", "adjust", "shift", "down"};
+    static const char *const warmth[] = {"temperatur", "celsiu", "fahrenheit"}, *const changes[] = {"chang", "step", "relativ", "delta", "offset", "increas", "decreas", "differenc", "adjust", "shift", "down"};
     const er_text none = {"", 0};
     uint32_t at = piece->last;
     while (at < of->unit_count && er_listed_in(of->units[at].lower, "degrees degree deg ° c f percent % points steps notches")) at++;
     const er_text behind = at < of->unit_count ? of->units[at].lower : none;
-    bool found = er_listed_in(behind, than_now);
-    if (one->has_unit && (one->unit.dimension == ER_CELSIUS || one->unit.dimension == ER_FAHRENHEIT)) /* of prices these may be what is asked for */
-        found |= er_listed_in(behind, "higher lower höher niedriger") || (piece->first && er_is(of->units[piece->first - 1].lower, "by"));
-    for (size_t i = 0; found && i < sizeof changes / sizeof *changes; i++) {
-        const er_text stem = {changes[i], strlen(changes[i])};
-        if (er_has(one->stems, stem) || er_has(one->told, stem)) return false;
-    }
-    return found;
+    if (er_listed_in(behind, than_now)) return !tells(one, changes, sizeof changes / sizeof *changes);
+    /* Of prices and angles these may be what is asked for. */
+    if (!er_listed_in(behind, "higher lower höher niedriger") && !(piece->first && er_is(of->units[piece->first - 1].lower, "by"))) return false;
+    return tells(one, warmth, sizeof warmth / sizeof *warmth) && !tells(one, changes, sizeof changes / sizeof *changes);
 }
 
 bool er_is_no_number(const er_suitor *s, const er_parameter *one, const er_piece *piece)

@@ -29,6 +29,8 @@ ASKED: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
         {"change": {**NUMBER, "description": "Degrees Celsius more or less"}},
     ),
     "set_volume": ("Sets the volume.", {"level": {"type": "integer", "maximum": 100, "description": "In percent"}}),
+    "set_heating": ("Sets the heating.", {"degrees": {**NUMBER, "description": "Temperature in °C"}}),
+    "rotate": ("Rotates an image.", {"degrees": {**NUMBER, "description": "By how much"}}),
     "sell": ("Sells a harvest.", {"price_per_kg": {**NUMBER, "description": "Price"}}),
 }
 TOOLS = {
@@ -59,6 +61,9 @@ def runtime() -> edgeret.Runtime:
         ("set_temperature", "two degrees warmer", {}),
         ("set_temperature", "turn it up by 2 degrees", {}),
         ("set_temperature", "2 Grad kälter", {}),
+        ("set_heating", "down by 2", {}),
+        ("rotate", "turn it by 30 degrees", {"degrees": 30}),
+        ("set_heating", "19.5", {"degrees": 19.5}),
         ("set_temperature", "it should be warmer, 22 degrees", {"celsius": 22}),
         ("change_temperature", "two degrees warmer", {"change": 2}),
         ("set_volume", "10 percent louder", {}),

@@ -30,7 +30,8 @@ _THAN_NOW_WORDS = (
 )
 _THAN_NOW = frozenset(_THAN_NOW_WORDS.split(" "))
 _HIGHER = frozenset(("higher", "lower", "höher", "niedriger"))
-"""The same of degrees; of prices they may be what is asked for."""
+_WARMTH = frozenset(("temperatur", "celsiu", "fahrenheit"))
+"""The same of what is a temperature, by its stems; of prices and angles they may be what is asked for."""
 _OF_CHANGE = frozenset(("degrees", "degree", "deg", "°", "c", "f", "percent", "%", "points", "steps", "notches"))
 """What may stand between a number and these."""
 _CHANGE_STEMS = "chang step relativ delta offset increas decreas differenc adjust shift down"
@@ -96,10 +97,10 @@ def _is_change(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
     while at < len(units) and units[at].lower in _OF_CHANGE:
         at += 1
     behind = units[at].lower if at < len(units) else ""
-    is_change = behind in _THAN_NOW
-    if parameter.unit is not None and parameter.unit[0] in ("C", "F"):
-        is_change = is_change or behind in _HIGHER or (chunk.first > 0 and units[chunk.first - 1].lower == "by")
-    return is_change and _CHANGES.isdisjoint(parameter.stems | parameter.told)
+    by = chunk.first > 0 and units[chunk.first - 1].lower == "by"
+    told = parameter.stems | parameter.told
+    is_change = behind in _THAN_NOW or (not _WARMTH.isdisjoint(told) and (by or behind in _HIGHER))
+    return is_change and _CHANGES.isdisjoint(told)
 
 
 def _is_of_measure(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter], chunk: Chunk) -> bool:
