@@ -198,6 +198,11 @@ static bool sum_of(const er_unit *words, uint32_t count, er_amount *total)
         number.dimension = ER_NO_UNIT;
         if (!add_part(words, count, &end, &number)) return false;
         end += is_word(words, count, end, "-");
+        const bool thousands = is_word(words, count, end, "k"), millions = is_word(words, count, end, "m");
+        if ((thousands || millions) && is_money(end + 1 == count ? dimension : er_unit_of(words[end + 1].lower, NULL))) { /* "$350k", "3k euros" */
+            if (!times(&number, (er_amount){thousands ? 1000 : 1000000, 0, ER_NO_UNIT})) return false;
+            end++;
+        }
         if (end + 1 < count && (is_word(words, count, end, "°") || is_word(words, count, end, "degrees") || is_word(words, count, end, "degree"))) {
             const er_dimension warmth = er_unit_of(words[end + 1].lower, NULL);
             end += warmth == ER_CELSIUS || warmth == ER_FAHRENHEIT;

@@ -199,13 +199,11 @@ typedef struct {
     bool past;   /* it lies behind */
     const er_reading *of;
 } er_around;
-/* What a piece says, and the same in English. Of "3 to 10 August" the 3 says a day of that month. False: no memory. */
+/* What a piece says, and the same in English. Of "3 to 10 August" the 3 says a day of that month, of "9-10 am" the 9 an hour
+   of that half of the day. False: no memory. */
 bool er_text_of_piece(er_arena *, const er_reading *, const er_piece *, er_text *said, er_text *english);
-/* Whether a day is one that was: so says the word in front, or what the parameter is called. */
-bool er_is_past(er_arena *, const er_reading *, const er_parameter *, const er_piece *);
-/* Whether a time ends what began at an hour without its own half of the day, 11 am of "10 to 11 am", where no end is asked for;
-   or one of two days where the other is asked for. 10 August of "3 to 10 August" is no day but for an end. */
-bool er_is_other_end(er_arena *, const er_reading *, const er_parameter *, const er_piece *);
+/* From where to where the hours stand of which a piece is one: "9-10 am". */
+void er_hours_of(const er_reading *, const er_piece *, uint32_t *first, uint32_t *last);
 er_around er_around_of(const er_reading *, const er_piece *, bool past);
 /* What words are as one value of a parameter; NULL for what they are not. */
 const er_json *er_form_value(er_arena *, er_text said, er_text english, const er_around *, uint32_t kind, const er_parameter *, const er_now *);
@@ -277,6 +275,13 @@ bool er_is_part(const er_suitor *, const er_parameter *, const er_piece *);
 /* Whether the name of another parameter of the tool, of some words, stands in front of a day or an hour: the twelfth of "check in
    12 June" is no check_out. */
 bool er_is_named_other(const er_suitor *, const er_parameter *, const er_piece *);
+/* Whether a day or an hour is the other end of what a parameter asks for one end of: 10 August of "3 to 10 August" is no
+   beginning, nor any day but for an end, and 11 am of "10 to 11 am" is an hour for an end alone, but where the tool takes
+   several hours. */
+bool er_is_other_end(const er_suitor *, const er_parameter *, const er_piece *);
+/* The clock from which on a day is the next one, made in `room` where it is another; and whether it is one that was. What ends
+   days from one to another comes behind their beginning. */
+const er_now *er_counted_from(const er_suitor *, const er_parameter *, const er_piece *, er_now *room, bool *past);
 bool er_is_no_number(const er_suitor *, const er_parameter *, const er_piece *);
 bool er_lacks_number(const er_suitor *, const er_parameter *, const er_piece *);
 
@@ -350,6 +355,6 @@ bool er_fill_call(er_filling *, er_found *found);
 double er_confidence(const er_found *, const er_parameter *, const er_filling *);
 /* Texts as one. False: no memory. */
 bool er_join(er_arena *, const er_text *parts, uint32_t count, er_text *);
-bool er_question(er_arena *, const er_reading *, const er_parameter *, er_text *); /* reading: NULL */
+bool er_question(er_arena *, const er_reading *, const er_now *, const er_parameter *, er_text *); /* reading, clock: or NULL */
 
 #endif

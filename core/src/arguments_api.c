@@ -188,7 +188,7 @@ static bool tell(er_task *task, const er_taking *tool, const er_filling *f, cons
         if (!wanted || to->asked++ >= to->missing_room) continue;
         er_missing *missing = &to->missing[to->asked - 1];
         missing->name = one->name;
-        if (!er_question(arena, read ? task->pieces : NULL, one, &missing->question)) return false;
+        if (!er_question(arena, read ? task->pieces : NULL, f ? f->suitor->now : NULL, one, &missing->question)) return false;
     }
     return true;
 }

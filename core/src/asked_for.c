@@ -73,7 +73,7 @@ bool er_join(er_arena *arena, const er_text *parts, uint32_t count, er_text *fou
     return true;
 }
 
-bool er_question(er_arena *arena, const er_reading *of, const er_parameter *one, er_text *found)
+bool er_question(er_arena *arena, const er_reading *of, const er_now *now, const er_parameter *one, er_text *found)
 {
     static const char *const questions[ER_KINDS] = {
         [ER_KIND_WHEN] = "For when?", [ER_KIND_PLACE] = "Where?", [ER_KIND_PERSON] = "Who?", [ER_KIND_EMAIL] = "Which e-mail address?",
@@ -85,6 +85,9 @@ bool er_question(er_arena *arena, const er_reading *of, const er_parameter *one,
     if (of && one->kind == ER_KIND_WHEN && (er_is(format, "date") || er_is(format, "date-time")) &&
         of->match_starts[ER_PIECE_DATE] < of->match_starts[ER_PIECE_DATE + 1]) {
         const er_match *day = &of->matches[of->match_starts[ER_PIECE_DATE]];
+        er_day known;
+        if (er_is(format, "date-time") && now && er_day_of(arena, er_glossed_words(of, day->first, day->last), now, false, &known))
+            return *found = (er_text)ER_TEXT("At what time?"), true;
         const er_text which[] = {ER_TEXT("Which date is “"), er_said_words(of, day->first, day->last), ER_TEXT("”?")};
         return er_join(arena, which, 3, found);
     }

@@ -177,7 +177,7 @@ static int count_in(const said *s, uint32_t group)
 static bool from_today(said *s, const er_now *now, bool past, er_day *found)
 {
     static const struct { const char *word; int ahead; } known[] = {
-        {"today", 0}, {"tonight", 0}, {"tomorrow", 1}, {"tmrw", 1}, {"tmr", 1}, {"yesterday", -1}, {"day after tomorrow", 2}};
+        {"today", 0}, {"tonight", 0}, {"this", 0}, {"tomorrow", 1}, {"tmrw", 1}, {"tmr", 1}, {"yesterday", -1}, {"day after tomorrow", 2}};
     const int64_t today = number_of_now(now);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (er_is(s->text, known[i].word)) return put_number(today + known[i].ahead, found);

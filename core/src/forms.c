@@ -289,7 +289,13 @@ static const er_json *number_form(er_arena *arena, er_text said, uint32_t kind, 
     int64_t over = amount.mantissa, under = 1;
     int scale = amount.scale; /* over / under · 10^-scale */
     if (amount.dimension != ER_NO_UNIT && one->has_unit) {
-        if (amount.dimension != one->unit.dimension) return made_form(arena, &amount, one);
+        const char end = said.at[said.length - 1] | 0x20, before = said.length > 1 ? said.at[said.length - 2] | 0x20 : ' ';
+        const bool money = one->unit.dimension >= ER_EURO && one->unit.dimension <= ER_POUND && amount.dimension == ER_METRES;
+        if (money && (end == 'k' || end == 'm') && !(before >= 'a' && before <= 'z')) { /* "350k" is 350,000 metres, too */
+            if (end == 'm') scale -= 6;
+        } else if (amount.dimension != one->unit.dimension) {
+            return made_form(arena, &amount, one);
+        }
         under = one->unit.factor.mantissa;
         scale -= one->unit.factor.scale;
     } else if ((amount.dimension == ER_SECONDS || amount.dimension == ER_MONTHS) && (kind == ER_PIECE_DURATION || kind == ER_PIECE_MEASURE)) {
@@ -331,7 +337,9 @@ static er_text day_around(const er_reading *of, const er_piece *piece)
     if (piece->kind != ER_PIECE_TIME || count_of(of, ER_PIECE_DATE) != 1) return none;
     const er_match *day = &of->matches[of->match_starts[ER_PIECE_DATE]];
     bool beside = true; /* "for next Friday, 10:30" is not 10:30 of another day */
-    for (uint32_t i = day->last <= piece->first ? day->last : piece->last; i < (day->last <= piece->first ? piece->first : day->first); i++)
+    uint32_t first, last;
+    er_hours_of(of, piece, &first, &last);
+    for (uint32_t i = day->last <= first ? day->last : last; i < (day->last <= first ? first : day->first); i++)
         beside &= er_listed_in(units[i].lower, "on at the ,");
     if (beside) return er_glossed_words(of, day->first, day->last);
     /* Another thing's: "Friday's bread", "the report for Friday". */

@@ -114,12 +114,16 @@ static bool is_of_measure(const er_suitor *s, const er_parameter *one, const er_
     return false;
 }
 
-/* Whether a number is an hour from which a range begins: the 10 of "10-11am". */
+/* Whether a number is an hour from which a range begins: the 10 of "10-11am" and of "from 10 to 11". */
 static bool begins_range(const er_reading *of, const er_piece *piece)
 {
-    if (piece->last + 1u >= of->unit_count || !er_listed_in(of->units[piece->last].lower, "- –")) return false;
+    if (piece->last + 1u >= of->unit_count) return false;
+    const bool led = piece->first && er_listed_in(of->units[piece->first - 1].lower, "from between");
+    const er_text behind = of->units[piece->last + 1].lower;
+    if (!led && !er_listed_in(of->units[piece->last].lower, "- –")) return false;
     for (uint32_t i = of->match_starts[ER_PIECE_TIME]; i < of->match_starts[ER_PIECE_TIME + 1]; i++)
-        if (of->matches[i].first == piece->last + 1) return true;
+        if (of->matches[i].first == piece->last + 1)
+            return !(led && of->matches[i].last == piece->last + 2 && memchr(behind.at, '.', behind.length)); /* "between 6.0 and 6.15 mm" */
     return false;
 }
 
@@ -190,13 +194,21 @@ static bool is_change(const er_reading *of, const er_parameter *one, const er_pi
     return tells(one, warmth, sizeof warmth / sizeof *warmth) && !tells(one, changes, sizeof changes / sizeof *changes);
 }
 
+/* Whether a letter right behind a number says more of it: the 350 of "350k", the 3 of "£3m". */
+static bool is_in_thousands(const er_reading *of, const er_piece *piece)
+{
+    if (piece->last >= of->unit_count || of->units[piece->last].begin != of->units[piece->last - 1].end) return false;
+    return er_is(of->units[piece->last].lower, "k") || (er_is(of->units[piece->last].lower, "m") && er_is_inside(of, piece, BIT(MONEY), true));
+}
+
 bool er_is_no_number(const er_suitor *s, const er_parameter *one, const er_piece *piece)
 {
     const bool bare = piece->kind == ER_PIECE_NUMBER || piece->kind == ER_PIECE_CHUNK;
-    const uint32_t whole = piece->kind == ER_PIECE_MEASURE || piece->kind == ER_PIECE_DURATION ? BIT(DURATION) | BIT(MEASURE) : bare && one->has_unit ? MEASURES : 0;
+    const uint32_t whole = piece->kind == ER_PIECE_MEASURE || piece->kind == ER_PIECE_DURATION ? BIT(DURATION) | BIT(MEASURE) | BIT(MONEY) : bare && one->has_unit ? MEASURES : 0;
     if (one->kind == ER_KIND_NUMBER && is_change(s->reading, one, piece)) return true;
     if (er_is_inside(s->reading, piece, whole, true)) return true;
     if (!bare) return false;
+    if (is_in_thousands(s->reading, piece)) return true;
     if (is_of_measure(s, one, piece) || (one->has_unit && is_often(s->reading, piece))) return true;
     if (counts_things(s->reading, one, piece) || counts_otherwise(s, one) || is_warmth(s->reading, one, piece)) return true;
     return one->kind == ER_KIND_NUMBER && (begins_range(s->reading, piece) || (!one->has_unit && is_interval(s->reading, piece)) || is_others(s, one, piece) || is_of_house(s, piece));

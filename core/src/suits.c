@@ -170,7 +170,7 @@ static bool is_pointed_at(const er_reading *of, const er_piece *piece, er_kind k
 static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *piece)
 {
     const er_reading *of = s->reading;
-    if (er_is_part(s, one, piece) || er_is_other_end(s->arena, of, one, piece) || er_is_named_other(s, one, piece)) return true;
+    if (er_is_part(s, one, piece) || er_is_other_end(s, one, piece) || er_is_named_other(s, one, piece)) return true;
     const bool undated = one->kind == ER_KIND_ANY || one->kind == ER_KIND_PERSON || one->kind == ER_KIND_PLACE || one->kind == ER_KIND_TEXT;
     if (s->dated && undated && !is_whole(piece->kind) && er_is_inside(of, piece, WHENS, false)) return true;
     if (one->kind == ER_KIND_NUMBER || one->kind == ER_KIND_DURATION) {
@@ -416,8 +416,11 @@ static bool judge(const er_suitor *s, const er_parameter *one, const er_piece *p
     er_text said, english;
     if (!er_text_of_piece(s->arena, s->reading, piece, &said, &english)) return false;
     if (one->kind == ER_KIND_NUMBER && !sign_it(s, piece, &english)) return false;
-    const er_around around = er_around_of(s->reading, piece, er_is_past(s->arena, s->reading, one, piece));
-    const er_json *value = er_form_value(s->arena, said, english, &around, piece->kind, one, s->now);
+    er_now room;
+    bool past;
+    const er_now *now = er_counted_from(s, one, piece, &room, &past);
+    const er_around around = er_around_of(s->reading, piece, past);
+    const er_json *value = er_form_value(s->arena, said, english, &around, piece->kind, one, now);
     if (!value) return false;
     *fit = (er_fit){sum_of(s, one, piece, said, value), *piece, value};
     return true;

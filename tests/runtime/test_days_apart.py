@@ -57,6 +57,7 @@ def runtime() -> edgeret.Runtime:
         ("wake_me", "wake me at 9:00", "2026-12-02 09:00"),
         ("wake_me", "wake me at half past seven in the morning", "2026-12-03 07:30"),
         ("wake_me", "wake me at 10:15", "2026-12-02 10:15"),
+        ("book_court", "a court from 10 to 11 am on Tuesday", "2026-12-08T10:00:00"),
         ("book_court", "I booked a court at 7 am", "2026-12-02T07:00:00"),
         ("book_court", "J’étais au court à 7 h", "2026-12-02T07:00:00"),
         ("close_day", "el lunes", "2026-12-07"),
@@ -78,8 +79,7 @@ def test_a_time_is_on_the_day_that_stands_apart(runtime: edgeret.Runtime, tool: 
         ("book_court", "a court for next Friday 10:30 please"),
         ("book_court", "a court at 10:30, next Friday"),
         ("wake_me", "wake me at 8:45"),
-        # From ten on, and nobody asks for its end.
-        ("book_court", "a court from 10 to 11 am on Tuesday"),
+        # From ten on, in either half of the day, and nobody asks for its end.
         ("book_court", "a court from ten until 11:30 tomorrow"),
     ],
 )
@@ -89,17 +89,16 @@ def test_a_time_of_no_known_day_is_asked_for(runtime: edgeret.Runtime, tool: str
     assert fill(TOOLS[tool], query, (), TOOLS, NOW).given == {}
 
 
-def test_the_end_of_a_range_is_no_beginning(runtime: edgeret.Runtime) -> None:
-    query = "log my shift on Monday from 9 to 11 am"
-    read = runtime.task(query, now=NOW).arguments("log_shift")
-    assert {name: one.value for name, one in read.given.items()} == {"end": "2026-12-07T11:00:00"}
-    assert read.given == fill(TOOLS["log_shift"], query, (), TOOLS, NOW).given
-
-
-def test_the_second_of_two_times_is_on_the_same_day(runtime: edgeret.Runtime) -> None:
-    query = "log my shift on Monday from 8 am to 3 pm"
+@pytest.mark.parametrize(
+    ("hours", "begin", "end"), [("9 to 11 am", "09", "11"), ("8 am to 3 pm", "08", "15"), ("11-1pm", "11", "13")]
+)
+def test_hours_that_belong_together_are_on_the_same_day(
+    runtime: edgeret.Runtime, hours: str, begin: str, end: str
+) -> None:
+    query = f"log my shift on Monday from {hours}"
     read = runtime.task(query, now=NOW).arguments("log_shift").given
-    assert [read[name].value for name in ("begin", "end")] == ["2026-12-07T08:00:00", "2026-12-07T15:00:00"]
+    told = [f"2026-11-30T{hour}:00:00" for hour in (begin, end)]
+    assert [read[name].value for name in ("begin", "end")] == told
     assert read == fill(TOOLS["log_shift"], query, (), TOOLS, NOW).given
 
 

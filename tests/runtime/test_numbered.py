@@ -64,7 +64,7 @@ def runtime() -> edgeret.Runtime:
         ("ask_leave", "can i have thurs off please", {"day": "2026-12-03"}),
         ("ask_leave", "off on mon pls", {"day": "2026-12-07"}),
         ("meet", "see Ana on sat at 8 pm", {"start": "2026-12-05T20:00:00"}),
-        ("meet", "we sat in the sun until 8 pm", {"start": "2026-12-02T20:00:00"}),
+        ("meet", "we sat in the sun at 8 pm", {"start": "2026-12-02T20:00:00"}),
         ("bundle_up", "bundle a.png b.png and c.png", {"files": ["a.png", "b.png", "c.png"]}),
         ("drop_off", "2 boxes to 12 Baker Street", {"address": "12 Baker Street", "boxes": 2}),
         ("drop_off", "take them to 12 Baker Street", {"address": "12 Baker Street"}),

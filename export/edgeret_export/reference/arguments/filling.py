@@ -16,6 +16,7 @@ from edgeret_export.reference.arguments.features import options
 from edgeret_export.reference.arguments.ordered import put_in_order
 from edgeret_export.reference.arguments.outputs import Output, outputs
 from edgeret_export.reference.arguments.pool import known_of, option_shares, pooled, told
+from edgeret_export.reference.arguments.questions import question
 from edgeret_export.reference.arguments.reader import ArgumentReader
 from edgeret_export.reference.arguments.results import value_of
 from edgeret_export.reference.arguments.spans import PLAIN, Fit, Suitor, about, overlaps, shares
@@ -42,16 +43,6 @@ _OF_TAKEN = 0.5
 _MOST_ITEMS = 32
 _REFERRING = frozenset(("output", "earlier"))
 """Sources whose values may stand for outputs. Neither a request nor a definition says which outputs a tool gets."""
-_QUESTIONS = {
-    **{
-        "when": "For when?",
-        "place": "Where?",
-        "person": "Who?",
-        "email": "Which e-mail address?",
-        "duration": "How long?",
-    },
-    **{"phone": "Which phone number?", "url": "Which link?", "path": "Which file?"},
-}
 
 
 def fill(
@@ -68,7 +59,7 @@ def fill(
     `reader` has a head's word beside that of the rules; it encodes a query that was not `encoded`."""
     wanted = parameters(tool)
     if not wanted or not APART.issuperset(tool.parameters):
-        return Arguments({}, {one.name: question(one, ()) for one in wanted if one.required})
+        return Arguments({}, {one.name: question(one) for one in wanted if one.required})
     filling = Filling(tool, wanted[:MOST_READ], query, calls, tools, now, None, reader, encoded)
     traits = None if filling.by_head is None or reader is None else reader.traits
     found = filling.found()
@@ -119,6 +110,7 @@ class Filling:
         reader: ArgumentReader | None = None,
         encoded: EncodedQuery | None = None,
     ) -> None:
+        self._now = now
         wanted = parameters(tool)[:MOST_READ] if wanted is None else wanted
         self.tool, self.wanted, self.calls = tool.name, wanted, calls
         self.named = {one.name: one for one in parameters(tool)[:MOST_READ]}
@@ -358,9 +350,7 @@ class Filling:
 
     def question(self, one: Parameter) -> str:
         """What to ask the user for, where nobody said it."""
-        found = self.chunks.reading
-        said = [found.words(m.first, m.last) for m in found.matches.get("date", ())] if one.kind == "when" else []
-        return question(one, said)
+        return question(one, self.chunks.reading, self._now)
 
 
 _ORS = frozenset(("or", "oder", "ou", "o"))
@@ -376,22 +366,3 @@ def _split(fit: Fit) -> list[Any]:
     """A value, or those that one run of capitals names."""
     is_name = fit.chunk.kind == "name" and isinstance(fit.value, str)
     return list(_AND.split(fit.value)) if is_name else [fit.value]
-
-
-def question(one: Parameter, said: Sequence[str]) -> str:
-    """A question for a parameter. `said` are words for days that no clock tells the date of."""
-    if said and one.schema.get("format") in ("date", "date-time"):
-        return f"Which date is “{said[0]}”?"
-    if one.kind == "choice" and isinstance(choices := one.schema.get("enum"), list):
-        shown = [str(choice) for choice in choices[:5]]
-        return f"{_named(one)}: {', '.join(shown[:-1])} or {shown[-1]}?" if len(shown) > 1 else f"{_named(one)}?"
-    if one.kind in _QUESTIONS:
-        return _QUESTIONS[one.kind]
-    return f"{_named(one)}?"
-
-
-def _named(one: Parameter) -> str:
-    """A parameter in words: the first clause of its description, or its name."""
-    told = one.described.partition(".")[0].partition(";")[0].strip()
-    shown = told if 0 < len(told) <= 60 else one.name.replace("_", " ")
-    return shown[:1].upper() + shown[1:]

@@ -70,11 +70,13 @@ def is_no_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter
     if parameter.kind == "number" and _is_change(found, parameter, chunk):
         return True
     whole: tuple[str, ...] = _MEASURES if chunk.kind in _BARE and parameter.unit is not None else ()
-    whole = ("duration", "measure") if chunk.kind in ("measure", "duration") else whole
+    whole = ("duration", "measure", "money") if chunk.kind in ("measure", "duration") else whole
     if any(match.cuts(chunk) for kind in whole for match in found.reading.matches.get(kind, ())):
         return True
     if chunk.kind not in _BARE:
         return False
+    if _is_in_thousands(found, chunk):
+        return True
     if _is_of_measure(found, parameter, wanted, chunk) or (parameter.unit is not None and _is_often(found, chunk)):
         return True
     if (
@@ -88,6 +90,15 @@ def is_no_number(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter
     if _begins_range(found, chunk) or (parameter.unit is None and _is_interval(found, chunk)):
         return True
     return _is_others(found, parameter, wanted, chunk) or _is_of_house(found, wanted, chunk)
+
+
+def _is_in_thousands(found: Chunks, chunk: Chunk) -> bool:
+    """Whether a letter right behind a number says more of it: the 350 of "350k", the 3 of "£3m"."""
+    behind = found.reading.units[chunk.last : chunk.last + 1]
+    if not behind or behind[0].start != found.reading.units[chunk.last - 1].end:
+        return False
+    money = found.reading.matches.get("money", ())
+    return behind[0].lower == "k" or (behind[0].lower == "m" and any(one.cuts(chunk) for one in money))
 
 
 def _is_change(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
@@ -124,10 +135,15 @@ def _counts_things(found: Chunks, parameter: Parameter, chunk: Chunk) -> bool:
 
 
 def _begins_range(found: Chunks, chunk: Chunk) -> bool:
-    """Whether a number is an hour from which a range begins: the 10 of "10-11am"."""
+    """Whether a number is an hour from which a range begins: the 10 of "10-11am" and of "from 10 to 11"."""
     units, at = found.reading.units, chunk.last + 1
-    is_dashed = at < len(units) and units[chunk.last].text in ("-", "–")
-    return is_dashed and any(time.first == at for time in found.reading.matches.get("time", ()))
+    is_led = chunk.first > 0 and units[chunk.first - 1].lower in ("from", "between")
+    if at >= len(units) or not (is_led or units[chunk.last].text in ("-", "–")):
+        return False
+    times = [time for time in found.reading.matches.get("time", ()) if time.first == at]
+    if is_led and any(time.last == at + 1 and "." in units[at].text for time in times):
+        return False  # "between 6.0 and 6.15 mm"
+    return bool(times)
 
 
 def _is_interval(found: Chunks, chunk: Chunk) -> bool:

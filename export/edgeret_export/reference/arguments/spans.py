@@ -25,7 +25,7 @@ from edgeret_export.reference.arguments.said_before import values_of
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks, leads_of, signed
 from edgeret_export.reference.inputs.day_apart import around
 from edgeret_export.reference.inputs.parameters import Parameter, Same, parameters, shape_of
-from edgeret_export.reference.inputs.ranges import is_named_other, is_other_end, is_past, said_of
+from edgeret_export.reference.inputs.ranges import NOT_OF_PART, counted_from, is_named_other, is_other_end, said_of
 from edgeret_export.reference.inputs.streets import has_house
 from edgeret_export.reference.inputs.value_forms import EXTREMES, MISSING, form
 
@@ -64,10 +64,6 @@ _HELD = (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:]))
 _WHOLE = ("told", "command")  # may hold any value: what is told may be about a day
 _UNDATED = frozenset(("", "person", "place", "text"))
 """Kinds that take no day where another parameter takes days."""
-_NOT_OF_PART: Mapping[str, tuple[str, ...]] = {
-    "day": ("moment", "time", "duration"),
-    "time": ("moment", "date", "duration"),
-}
 _LAST_LATIN = "\u024f"
 """Of scripts behind it no small words are known, so that nobody knows where in a sentence a value ends."""
 _FAR, _MOST_WHOLE = 12.0, 3
@@ -154,8 +150,8 @@ class Suitor:
         if self._is_cut(parameter, chunk):
             return None
         said, glossed = said_of(of, first, last)
-        past, on = is_past(parameter, chunk), around(of, chunk)
-        value = form(said, chunk.kind, parameter, self._now, past, glossed, on)
+        now, past = counted_from(of, parameter, self._wanted, self.own, chunk, self._now)
+        value = form(said, chunk.kind, parameter, now, past, glossed, around(of, chunk))
         return None if value is MISSING else Fit(self._sum(self._signs(parameter, chunk, said, value)), chunk, value)
 
     def _sum(self, signs: Iterator[tuple[str, float]]) -> float:
@@ -170,7 +166,7 @@ class Suitor:
         reading = self._found.reading
         seen = set()
         for chunk in (*self._found.chunks, *self._ends(parameter)):
-            if chunk.kind not in suits or chunk.void or chunk.kind in _NOT_OF_PART.get(parameter.part, ()):
+            if chunk.kind not in suits or chunk.void or chunk.kind in NOT_OF_PART.get(parameter.part, ()):
                 continue
             first, last = self._bounds(chunk) if chunk.kind in PLAIN else (chunk.first, chunk.last)
             place = (chunk.kind, first, last)
@@ -183,8 +179,8 @@ class Suitor:
             said, glossed = said_of(self._found, chunk.first, chunk.last)
             if parameter.kind == "number":
                 glossed = signed(reading, chunk, glossed)
-            past, on = is_past(parameter, chunk), around(self._found, chunk)
-            value = form(said, chunk.kind, parameter, self._now, past, glossed, on)
+            now, past = counted_from(self._found, parameter, self._wanted, self.own, chunk, self._now)
+            value = form(said, chunk.kind, parameter, now, past, glossed, around(self._found, chunk))
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
 
@@ -200,7 +196,9 @@ class Suitor:
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
         script whose small words are not known, and all that was said."""
-        if is_part(self._found, parameter, self._wanted, chunk) or is_other_end(self._found, parameter, chunk):
+        if is_part(self._found, parameter, self._wanted, chunk) or is_other_end(
+            self._found, parameter, self._wanted, chunk
+        ):
             return True
         if is_named_other(self._found, parameter, self._wanted, chunk):
             return True

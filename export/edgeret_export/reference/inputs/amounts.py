@@ -31,6 +31,10 @@ def amount_of(said: str) -> tuple[Decimal, str | None] | None:
         if end < len(words) and words[end] == "-":
             end += 1
         number, end = _and_a_part(words, end, number)
+        if words[end : end + 1] and words[end] in _THOUSANDS:  # "$350k", "3k euros"
+            money = dimension if end + 1 == len(words) else UNITS.get(words[end + 1], (None,))[0]
+            if money in MONEY:
+                number, end = number * _THOUSANDS[words[end]], end + 1
         if words[end : end + 1] in (["°"], ["degrees"], ["degree"]) and _is_warmth(words, end + 1):
             end += 1
         if words[end : end + 1] == ["per"] and words[end + 1 : end + 2] == ["cent"]:
@@ -65,6 +69,8 @@ def _and_a_part(words: list[str], at: int, number: Decimal) -> tuple[Decimal, in
     return (number, at) if part is None else (number + part, at + 3)
 
 
+_THOUSANDS = {"k": Decimal(1000), "m": Decimal(1_000_000)}
+"""What a letter behind a number says of money."""
 _PARTS = {"a half": Decimal("0.5"), "a quarter": Decimal("0.25"), "three quarters": Decimal("0.75")}
 _SHORT_PARTS = {"half": Decimal("0.5"), "quarter": Decimal("0.25")}
 _IDLE = frozenset(("and", "of", "the", "°", "about", "around", "exactly", "degrees", "degree", ",", "."))

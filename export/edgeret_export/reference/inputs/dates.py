@@ -14,7 +14,16 @@ _DAY_NAMES = (*_WEEKDAYS, *_SHORT_DAYS.split(" "))
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH_NAMES = "january february march april may june july august september october november december"
 _FULL_MONTHS = _MONTH_NAMES.split(" ")
-_FROM_TODAY = {"today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "tmr": 1, "yesterday": -1, "day after tomorrow": 2}
+_FROM_TODAY = {
+    "today": 0,
+    "tonight": 0,
+    "this": 0,
+    "tomorrow": 1,
+    "tmrw": 1,
+    "tmr": 1,
+    "yesterday": -1,
+    "day after tomorrow": 2,
+}
 _NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _PART = re.compile(r" (?:morning|noon|afternoon|evening|night)$")
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)")

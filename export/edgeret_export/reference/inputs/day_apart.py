@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from edgeret_export.reference.inputs.chunks import Chunk, Chunks
 from edgeret_export.reference.inputs.dates import Around
+from edgeret_export.reference.inputs.ranges import hours_of
 
 _OTHERS_WORDS = "for of from until till by since before after about to"
 _OTHERS = frozenset(_OTHERS_WORDS.split(" "))
@@ -39,7 +40,8 @@ def _day(found: Chunks, chunk: Chunk) -> str:
     if chunk.kind != "time" or len(days) != 1:
         return ""
     day = days[0]
-    between = units[day.last : chunk.first] if day.last <= chunk.first else units[chunk.last : day.first]
+    first, last = hours_of(found, chunk)
+    between = units[day.last : first] if day.last <= first else units[last : day.first]
     if all(unit.lower in _BESIDE for unit in between):
         return reading.glossed(day.first, day.last)  # "for next Friday, 10:30" is not 10:30 of another day
     behind = units[day.last].lower if day.last < len(units) else ""

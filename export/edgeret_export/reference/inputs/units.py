@@ -227,7 +227,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         ("duration", rf"(?<!\w){number} (?:{unit})(?: and)? {number} (?:{unit})\b"),
         *(("duration", pattern) for pattern in SHORT_LENGTHS),
         ("percent", r"(?<!\d)\d{1,18}(?:[.,]\d{1,18})? ?(?:%|percent\b|per cent\b|prozent\b)"),
-        ("money", rf"[$€£¥] ?{amount}|(?<!\d){amount} ?(?:€|£|元|块|(?:{money})\b)"),
+        ("money", rf"[$€£¥] ?{amount}(?:[km](?!\w))?|(?<!\d){amount}(?: ?[km])? ?(?:€|£|元|块|(?:{money})\b)"),
         ("quoted", r"\"(?P<v>[^\"]{1,600})\"|“(?P<w>[^”]{1,600})”"),
         ("quoted", r"«\s?(?P<v>[^»]{1,600}?)\s?»|「(?P<w>[^」]{1,600})」"),
         ("quoted", r"`(?P<v>[^`]{1,600})`|''(?P<w>[^'\n]{2,200})''"),

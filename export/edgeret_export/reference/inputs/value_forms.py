@@ -16,7 +16,7 @@ from edgeret.types import REFERENCE
 from edgeret_export.reference.inputs.amounts import amount_of
 from edgeret_export.reference.inputs.date_forms import DATE_TIME, TIME, as_named, moment, named_form, shown_form
 from edgeret_export.reference.inputs.dates import ALONE, Around, day_of
-from edgeret_export.reference.inputs.measures import MADE
+from edgeret_export.reference.inputs.measures import MADE, MONEY
 from edgeret_export.reference.inputs.parameters import Parameter, plain
 
 
@@ -261,7 +261,9 @@ def _number(said: str, kind: str, parameter: Parameter) -> Any:
     number, dimension = amount
     unit = parameter.unit
     if dimension is not None and unit is not None:
-        if dimension != unit[0]:
+        if dimension == "m" and unit[0] in MONEY and said[-1] in "kKmM" and not said[-2:].isalpha():
+            number *= 1 if said[-1] in "kK" else 1_000_000  # "350k" is 350,000 metres, too
+        elif dimension != unit[0]:
             return _made(number, dimension, unit, parameter)
         number /= Decimal(str(unit[1]))
     elif dimension in ("s", "mo") and kind in ("duration", "measure"):

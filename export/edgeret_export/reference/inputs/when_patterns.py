@@ -39,7 +39,8 @@ def days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequenc
     hour = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[01]?\d|2[0-4])"
     few = r"(?:\d+|an?|one|two|three|four|five|six|ten|fifteen|twenty|thirty|forty)"
     which = r"next|last|this|coming|first|second|third|nächsten?|letzten?|diesen?"
-    to, end = r" (?:-|–|to|until|till|through|thru) ", rf"\d{{1,2}}\.?(?: of)? {month}(?!\w)"
+    to, end = r" (?:-|–|to|until|till|through|thru) ", rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? {month}(?!\w)"
+    short = "mon|tue|wed|thu|fri|sat|sun"
     period = r"week|month|year|quarter|term|spring|summer|autumn|winter|woche|monat|jahr"
     days = (
         r"\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}(?:/\d{2,4})?|\d{1,2}\.\d{1,2}\.(?:\d{2,4})?",
@@ -47,8 +48,9 @@ def days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequenc
         rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? {month}(?!\w)(?: \d{{4}})?",
         # 3 of "3 to 10 August", "3. by 10." for German "bis"
         rf"(?<![\w.,:/-])(?:\d{{1,2}}\.?(?=(?:-|–|{to}){end})|\d{{1,2}}\.(?= by {end})|"
-        rf"(?<=\bbetween )\d{{1,2}}(?= and {end}))",
-        rf"(?:mon|sat|sun)(?=(?:-|–|{to})(?:mon|tue|wed|thu|fri|sat|sun))",
+        rf"(?:(?<=\bbetween )|(?<=\bbetween the ))\d{{1,2}}(?:st|nd|rd|th|\.)?(?= and (?:the )?{end}))",
+        rf"(?:mon|sat|sun)(?=(?:-|–|{to})(?:{short}))",
+        rf"(?:(?<=\b(?:{short})-)|(?<=\b(?:{short}) - )|(?<=\b(?:{short}) to ))(?:mon|sat|sun)",
         rf"(?:(?:{which}) ){{1,2}}(?:{date}|{period})(?!\w){part}(?:(?: of)? {month}(?!\w))?",
         rf"(?:the )?day after tomorrow|\d{{1,2}}(?:st|nd|rd|th)|(?:{date}){part}",
         # "sat", "sun" and the French "mon" say something else, too; a value that is read again begins with them
@@ -68,7 +70,11 @@ def days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequenc
     )
     street = rf"(?: [^\W\d_]{{1,20}}){{1,3}} (?:{'|'.join(sorted(STREET_ENDS))})\b| (?:{'|'.join(sorted(STREETS))})\b"
     length = rf"(?:{few}{MORE} (?:minutes?|mins?|hours?|hrs?){MORE}|half an hour|{QUARTERS} hour)"
+    at = rf"{hour}(?:[:.]\d\d)?"
+    whole = rf"(?:{at} ?(?:[ap]m\b|[ap]\.m\.|o['’]clock\b|uhr\b|h\b)|\d{{1,2}}:\d\d(?!\d))"
     clock = (
+        # 9 of "9-10 am", which has the other one's half of the day
+        rf"(?<![:/-]){at}(?=(?: ?[-–] ?| (?:to|until|till|by|a) ){whole})|(?<=\bbetween ){at}(?= and {whole})",
         rf"(?:{minutes} )?{hour}(?:[:.]\d\d)?(?: o['’]clock)? (?:{of_day})",
         rf"in {length}(?! long)|{length} from now",
         r"\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[ap]\.?m\b\.?| ?(?:uhr|h)\b)?",
