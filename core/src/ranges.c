@@ -26,7 +26,7 @@ static bool is_past_behind(const er_suitor *s, const er_parameter *one, bool led
     er_text low;
     const bool stays = has_any(one->stems, "day night"); /* the last day of a stay is ahead, the last visit is not */
     const bool comes = has_any(own, ahead);              /* events after Friday are no past ones */
-    if (er_has(own, (er_text)ER_TEXT("log"))) return true;
+    if (!comes && er_has(own, (er_text)ER_TEXT("log"))) return true;
     const er_text lead = led ? s->reading->units[first - 1].lower : (er_text){"", 0};
     if (er_listed_in(lead, words) && !(comes && er_is(lead, "after"))) return true;
     for (uint32_t i = 0; i < one->stems.count; i++) {

@@ -29,7 +29,7 @@ def add_arguments(commands: Any) -> None:
         required=True,
         metavar="SET",
         help="tools.jsonl and demonstrations.jsonl in a folder, in the style that strangers are thought to have: they "
-        "count three times",
+        "count twice",
     )
     made.add_argument("--others", nargs="+", default=[], metavar="SET", help="sets of other styles")
     made.add_argument(

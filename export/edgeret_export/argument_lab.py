@@ -1,7 +1,7 @@
 """Fits the head for arguments that is shipped for an encoder, on requests with arguments.
 
 A set is a folder with `tools.jsonl`, whose types are JSON Schema's, and `demonstrations.jsonl`. The `own` sets are in
-the style that strangers' tools are thought to have: they count three times. What joins the head with the rules is
+the style that strangers' tools are thought to have: they count twice. What joins the head with the rules is
 fitted on all sets, each of three parts with a head that was fitted without it, and on those `beside`, which no head
 is fitted on: it is to know styles apart. It may be what another encoder's head has, and the fit takes a quarter of the
 time.
@@ -25,7 +25,7 @@ from edgeret.terminal.progress import say
 from edgeret.types import Tool
 from edgeret_export.encoders.argument_card import ArgumentCard
 from edgeret_export.encoders.encodings import start
-from edgeret_export.encoders.export import export_encoder
+from edgeret_export.encoders.export import encoder_of, export_encoder
 from edgeret_export.encoders.pretrained import made_for
 from edgeret_export.fitting.argument_cases import Case, cases, halves
 from edgeret_export.fitting.argument_fit import Against, Arrays, Reading, fit, reader_of
@@ -49,7 +49,7 @@ from edgeret_export.reference.inputs.parameters import Parameter
 from edgeret_export.reference.scoring.argument_joining import TUNED
 from edgeret_export.sources.cards import Card
 
-PASSES, PEAKS, PARTS, OWN = (6, 6), (1.2e-3, 8e-4), 3, 3
+PASSES, PEAKS, PARTS, OWN = (6, 6), (1.2e-3, 8e-4), 3, 2
 BY_HEART = Against(hidden=0.25, dropout=0.2, blurred=0.3, shortened=0.4)
 """In the second half of the passes, so that other people's functions are read as well as these."""
 SEEDS = (2, 5)
@@ -73,10 +73,13 @@ class Set(NamedTuple):
     distracted: Sequence[Case]
 
 
-def read_set(folder: Path, reading: Reading, chance: random.Random) -> Set:
-    """A folder's set, with all its texts encoded."""
+def read_set(folder: Path, reading: Reading, chance: random.Random, languages: Sequence[str] = ()) -> Set:
+    """A folder's set, with all its texts encoded; of other languages what has arguments, `demonstrations.de.jsonl`."""
     tools = {tool.name: tool for tool in read_tools(folder / "tools.jsonl")}
     demonstrations = list(read_demonstrations(folder / "demonstrations.jsonl", tools))
+    for file in (folder / f"demonstrations.{language}.jsonl" for language in languages):
+        said = list(read_demonstrations(file, tools)) if file.exists() else []
+        demonstrations += said if any(call.arguments for one in said for call in one.calls) else []
     called = {call.tool for one in demonstrations for call in one.calls}
     others = _others([tools[name] for name in sorted(called)], reading, chance)
     found = [
@@ -222,7 +225,8 @@ def make_card(
     ]:
         raise InputError(f"two sets are called {twice[0]}, and are told by their names; call one otherwise")
     reading, chance = Reading(start(export_encoder(card, "int8", offline))), random.Random(1)
-    own, others, beside = ([read_set(one, reading, chance) for one in listed] for listed in sets)
+    languages = encoder_of(card).languages
+    own, others, beside = ([read_set(one, reading, chance, languages) for one in listed] for listed in sets)
     figures: dict[str, object]
     if joined_as is None:
         arrays, pool, traits, judged = fit_card(own, others, beside, reading, passes)

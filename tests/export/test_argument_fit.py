@@ -265,6 +265,17 @@ def test_every_set_is_read_and_joined_by_what_was_fitted_without_it(tmp_path: Pa
     assert pool[TUNED] == 0.0 and traits.keys() == set(shape.TRAITS)
 
 
+def test_other_languages_are_read_where_they_have_arguments(tmp_path: Path) -> None:
+    folder = _set(tmp_path / "s", "play", 1)
+    told = (folder / "demonstrations.jsonl").read_text("utf-8")
+    (folder / "demonstrations.de.jsonl").write_text(told, "utf-8")
+    bare = [{**json.loads(line), "calls": [{"tool": "play0"}]} for line in told.splitlines()]
+    (folder / "demonstrations.fr.jsonl").write_text("\n".join(map(json.dumps, bare)), "utf-8")
+    for languages, count in (((), 9), (("de", "fr", "nl"), 18)):
+        found = read_set(folder, Reading(Encoder()), random.Random(0), languages)  # type: ignore[arg-type]
+        assert len(found.demonstrations) == count
+
+
 def _set(folder: Path, name: str, tools: int) -> Path:
     """A set of so many tools like PLAY, with nine calls."""
     folder.mkdir()

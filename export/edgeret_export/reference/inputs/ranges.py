@@ -16,22 +16,8 @@ _PAST_ASKED = frozenset(("since", "last", "past", "received", "ago", "seit", "af
 _STAY = frozenset(("day", "night"))
 _ENDS = frozenset(("end", "until", "till", "to", "finish", "finished", "finishes", "close", "closes", "stop", "stops"))
 _LASTS = _ENDS | {"last", "return", "back", "out", "checkout", "befor"}
-_FIRSTS = frozenset(
-    (
-        "first",
-        "start",
-        "starts",
-        "starting",
-        "begin",
-        "begins",
-        "beginning",
-        "from",
-        "arrival",
-        "checkin",
-        "sinc",
-        "after",
-    )
-)
+_FIRST_WORDS = "first start starts starting begin begins beginning from arrival checkin sinc after"
+_FIRSTS = frozenset(_FIRST_WORDS.split(" "))
 _SINCE = frozenset(("since", "after", "from"))
 _FIXED = frozenset(("today", "tonight", "tomorrow", "tmrw", "tmr", "yesterday", "in", "from", "last", "this"))
 """In days that are counted from today, wherever they stand."""
@@ -59,9 +45,8 @@ def is_past(parameter: Parameter, chunk: Chunk, own: Set[str] = frozenset()) -> 
     # The last day of a stay is ahead, the last visit is not.
     words = parameter.stems if _STAY.isdisjoint(parameter.stems) else parameter.stems - {"last"}
     asked = {*chunk.leads[:1], *words, parameter.name.lower()}
-    if not _AHEAD.isdisjoint(own):
-        asked.discard("after")
-    return "log" in own or not _PAST_ASKED.isdisjoint(asked)
+    is_logged = "log" in own and _AHEAD.isdisjoint(own)
+    return is_logged or not _PAST_ASKED.isdisjoint(asked if _AHEAD.isdisjoint(own) else asked - {"after"})
 
 
 def said_of(found: Chunks, first: int, last: int) -> tuple[str, str]:
