@@ -13,12 +13,13 @@ import edgeret
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.types import Tool, references
 
-SETS = sorted(one for one in (Path(__file__).parents[1] / "examples" / "calls").iterdir() if one.is_dir())
+SETS = sorted((Path(__file__).parents[1] / "examples" / "calls").glob("*/demonstrations*.jsonl"))
+NAMES = [f"{file.parent.name}{file.name.removeprefix('demonstrations').removesuffix('.jsonl')}" for file in SETS]
 
 
-def read(folder: Path) -> tuple[dict[str, Tool], list[Demonstration]]:
-    tools = {tool.name: tool for tool in edgeret.read_tools(folder / "tools.jsonl")}
-    return tools, list(read_demonstrations(folder / "demonstrations.jsonl", tools))
+def read(file: Path) -> tuple[dict[str, Tool], list[Demonstration]]:
+    tools = {tool.name: tool for tool in edgeret.read_tools(file.with_name("tools.jsonl"))}
+    return tools, list(read_demonstrations(file, tools))
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -30,9 +31,9 @@ def texts(value: Any) -> Iterator[str]:
             yield from texts(one)
 
 
-@pytest.mark.parametrize("folder", SETS, ids=lambda folder: folder.name)
-def test_arguments_are_known_and_outputs_are_of_earlier_calls(folder: Path) -> None:
-    tools, found = read(folder)
+@pytest.mark.parametrize("file", SETS, ids=NAMES)
+def test_arguments_are_known_and_outputs_are_of_earlier_calls(file: Path) -> None:
+    tools, found = read(file)
     assert len({one.id for one in found}) == len({one.query for one in found}) == len(found) >= 60
     for one in found:
         for number, call in enumerate(one.calls):
@@ -40,9 +41,9 @@ def test_arguments_are_known_and_outputs_are_of_earlier_calls(folder: Path) -> N
             assert all(1 <= k <= number for k in references(call.arguments)), one.id
 
 
-@pytest.mark.parametrize("folder", SETS, ids=lambda folder: folder.name)
-def test_texts_stand_in_the_request_unless_the_schema_has_a_form(folder: Path) -> None:
-    tools, found = read(folder)
+@pytest.mark.parametrize("file", SETS, ids=NAMES)
+def test_texts_stand_in_the_request_unless_the_schema_has_a_form(file: Path) -> None:
+    tools, found = read(file)
     strange = []
     for one in found:
         for call in one.calls:
