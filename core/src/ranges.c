@@ -243,7 +243,12 @@ const er_now *er_counted_from(const er_suitor *s, const er_parameter *one, const
     *past = is_past_behind(s, one, piece->leads, piece->first);
     if (!s->now || is_next_day(s->arena, of, piece)) return NULL;
     if ((piece->kind != ER_PIECE_DATE && piece->kind != ER_PIECE_MOMENT) || !piece->first) return s->now;
-    if (!(begun = begun_of(of, piece->first > 1 ? piece->first - 1u - is_the(of, piece->first - 1u) : 0))) return s->now;
+    begun = begun_of(of, piece->first > 1 ? piece->first - 1u - is_the(of, piece->first - 1u) : 0);
+    const er_match *days = &of->matches[of->match_starts[ER_PIECE_DATE]];
+    const bool two = of->match_starts[ER_PIECE_DATE + 1] - of->match_starts[ER_PIECE_DATE] == 2;
+    if (!begun && two && days->last <= piece->first && er_lowered(s->arena, one->name, &name) && (asks(one, name, ends) || asks(one, name, lasts)))
+        begun = days; /* "on Friday, back on Monday" */
+    if (!begun) return s->now;
     for (uint32_t m = of->match_starts[ER_PIECE_DATE]; m < of->match_starts[ER_PIECE_DATE + 1] && !day; m++)
         if (begun->first <= of->matches[m].first && of->matches[m].last <= begun->last) day = &of->matches[m];
     for (uint32_t i = piece->first; i < piece->last; i++)

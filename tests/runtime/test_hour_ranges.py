@@ -134,3 +134,5 @@ def test_events_after_a_day_are_ahead_and_what_is_logged_has_been(runtime: edger
 def test_a_word_of_another_name_leads_to_the_other_day(runtime: edgeret.Runtime) -> None:
     assert read(runtime, "book_flight", "rome tomorrow returning sunday") == ["2026-11-30", "2026-12-06"]
     assert read(runtime, "book_flight", "leaving the 3rd, returning on the 12th") == ["2026-12-03", "2026-12-12"]
+    # A day of return is behind the flight out: the third of January.
+    assert read(runtime, "book_flight", "leaving friday, returning on the 3rd") == ["2026-12-04", "2027-01-03"]

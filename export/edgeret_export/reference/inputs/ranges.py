@@ -31,7 +31,7 @@ _NTH = frozenset(("st", "nd", "rd", "th"))
 _HOURS = frozenset(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"))
 _BESIDE_NAMES = frozenset((":", "=", "on", "at", "is", "the"))
 _WHENS = ("date", "time", "moment")
-_DIGITS, _HALF_DAY = 2, 720
+_DIGITS, _HALF_DAY, _PAIR = 2, 720, 2
 NOT_OF_PART: Mapping[str, tuple[str, ...]] = {
     "day": ("moment", "time", "duration"),
     "time": ("moment", "date", "duration"),
@@ -131,19 +131,19 @@ def is_other_end(found: Chunks, parameter: Parameter, wanted: Sequence[Parameter
     several hours are `wanted`. Whether "until" or "since" stands in front of one for the other end."""
     if chunk.kind not in _WHENS:
         return False
-    units, asked, is_day = found.reading.units, parameter.stems | {parameter.name.lower()}, chunk.kind == "date"
+    units, is_day = found.reading.units, chunk.kind == "date"
     if chunk.kind == "time" and _is_bare(found, chunk):
         return True
     first, last = _whole(found, chunk)
     lead = units[first - 1].lower if first else ""
-    if not (_LASTS if is_day else _ENDS).isdisjoint(asked):
+    if _asks(parameter, _LASTS if is_day else _ENDS):
         then = last + 1 + _is_the(units, last + 1)
         follows = any(one.first == then for kind in _WHENS for one in found.reading.matches.get(kind, ()))
         return lead in _SINCE or (follows and _leads_on(units, first, last, not is_day))
     at = max(0, first - 1 - _is_the(units, first - 1)) if first else 0
     begun = _begun(found, at)
     until = units[at].lower in _UNTIL and not (at > 0 and units[at - 1].lower == "not")  # "not before 10:00"
-    if not _FIRSTS.isdisjoint(asked) and (until or begun is not None):
+    if _asks(parameter, _FIRSTS) and (until or begun is not None):
         return True
     if not is_day:
         if sum(one.kind == "when" for one in wanted) > 1:
@@ -223,12 +223,15 @@ def counted_from(
         return None, past
     if chunk.kind not in ("date", "moment"):
         return now, past
+    every = found.reading.matches.get("date", ())
     begun = _begun(found, max(0, chunk.first - 1 - _is_the(units, chunk.first - 1)))
-    days = [day for day in found.reading.matches.get("date", ()) if begun is not None and begun.holds(day)]
+    if begun is None and len(every) == _PAIR and every[0].last <= chunk.first and _asks(parameter, _LASTS):
+        begun = every[0]  # "on Friday, back on Monday"
+    days = [day for day in every if begun is not None and begun.holds(day)]
     if begun is None or not days or any(unit.lower in _FIXED for unit in units[chunk.first : chunk.last]):
         return now, past
     day, first = days[0], chunk._replace(first=days[0].first, leads=leads_of(found.reading, days[0].first))
-    asks = [one for one in wanted if one.kind == "when" and not _FIRSTS.isdisjoint(one.stems | {one.name.lower()})]
+    asks = [one for one in wanted if one.kind == "when" and _asks(one, _FIRSTS)]
     since = day_of(said_of(found, day.first, day.last)[1], now, is_past(asks[0] if asks else parameter, first, own))
     return (now, past) if since is None else (now.replace(since.year, since.month, since.day), False)
 
@@ -253,6 +256,10 @@ def is_named_other(found: Chunks, parameter: Parameter, wanted: Sequence[Paramet
         if lead and one.kind == "when" and (lead in one.stems or (lead == "back" and "back" in one.told)):
             return lead not in parameter.stems | parameter.told
     return False
+
+
+def _asks(parameter: Parameter, words: Set[str]) -> bool:
+    return not words.isdisjoint(parameter.stems | {parameter.name.lower()})
 
 
 def _is_the(units: Sequence[Unit], at: int) -> bool:
