@@ -30,7 +30,7 @@ enum { ER_POOL_SPANS = 7, ER_POOL_SPAN_CONTEXTS = 18, ER_POOL_OPTIONS = 3, ER_PO
 typedef struct {
     double spans[ER_POOL_SPANS][ER_POOL_SPAN_CONTEXTS], options[ER_POOL_OPTIONS][ER_POOL_OPTION_CONTEXTS];
     double absent_required, absent_optional, no_option_required, no_option_optional;
-    bool tuned;
+    bool tuned, any_script; /* any_script: the head tells values where no rule knows a script's small words */
 } er_pool;
 
 enum { ER_TRAIT_SHARE, ER_TRAIT_ALL, ER_TRAIT_TOKEN, ER_TRAIT_WHEN, ER_TRAIT_MEASURE, ER_TRAIT_NUMBER, ER_TRAIT_NAME, ER_TRAIT_TOLD,
@@ -288,7 +288,7 @@ bool er_lacks_number(const er_suitor *, const er_parameter *, const er_piece *);
 /* The pieces that may be meant, the best first; with `spans` (units, LONGEST) those alone that are possible. */
 bool er_fits_of(const er_suitor *, const er_parameter *, const float *spans, const er_fit **, uint32_t *count);
 /* Any units as a value. False with no value: none, and true. */
-bool er_fit_of(const er_suitor *, const er_parameter *, uint32_t first, uint32_t last, er_fit *, bool *there);
+bool er_fit_of(const er_suitor *, const er_parameter *, uint32_t first, uint32_t last, bool any_script, er_fit *, bool *there);
 double er_absent_of(const er_parameter *);
 void er_shares(double *scores, uint32_t count); /* in place */
 er_text er_glossed_words(const er_reading *, uint32_t first, uint32_t last);

@@ -220,7 +220,7 @@ static void add(answers *to, const er_fit *fit, uint32_t first, uint32_t last, b
 }
 
 /* The likeliest spans that the rules do not have, in order. */
-static bool add_new(const er_suitor *s, const er_parameter *one, const float *spans, uint32_t count, answers *to)
+static bool add_new(const er_suitor *s, const er_parameter *one, const float *spans, uint32_t count, answers *to, bool any_script)
 {
     uint32_t best[MOST_NEW], n = 0;
     const uint32_t known = to->count;
@@ -243,7 +243,7 @@ static bool add_new(const er_suitor *s, const er_parameter *one, const float *sp
         er_fit fit;
         for (uint32_t k = 0; k < known && !there; k++) there = to->all[k].first == first && to->all[k].last == last;
         if (there) continue;
-        if (!er_fit_of(s, one, first, last, &fit, &there)) return false;
+        if (!er_fit_of(s, one, first, last, any_script, &fit, &there)) return false;
         if (there) add(to, &fit, first, last, true);
     }
     return true;
@@ -275,7 +275,7 @@ bool er_joined(const er_suitor *s, const er_headed *by, uint32_t asked, const er
     er_fit *joined = ER_TAKE(s->arena, er_fit, n + MOST_NEW + 1);
     if (!all.all || !all.scores || !all.of || !joined) return false;
     for (uint32_t i = 0; i < n; i++) add(&all, &fits[i], fits[i].piece.first, fits[i].piece.last, false);
-    if (!add_new(s, one, spans, size, &all)) return false;
+    if (!add_new(s, one, spans, size, &all, pool->any_script)) return false;
     all.scores[all.score_count] = er_absent_of(one);
     er_shares(all.scores, all.score_count + 1);
     const double nobody = log_of(all.scores[all.score_count]), nobody_by_head = floored(by->shares.absent[asked]);

@@ -36,7 +36,7 @@ static bool row_of(const er_fields *map, const char *feature, bool needed, const
 static bool take_pool(const er_fields *of, er_pool *pool)
 {
     er_fields map;
-    double tuned;
+    double tuned, any_script;
     if (!er_field_map(of, "pool", &map)) return false;
     for (size_t i = 0; i < ER_POOL_SPANS; i++)
         if (!row_of(&map, span_names[i], i < 3, span_contexts, 11, pool->spans[i])) return false;
@@ -44,8 +44,10 @@ static bool take_pool(const er_fields *of, er_pool *pool)
         if (!row_of(&map, option_names[i], i < 2, option_contexts, 4, pool->options[i])) return false;
     if (!weight(&map, "absent required", true, &pool->absent_required) || !weight(&map, "absent optional", true, &pool->absent_optional) ||
         !weight(&map, "no option required", true, &pool->no_option_required) ||
-        !weight(&map, "no option optional", true, &pool->no_option_optional) || !weight(&map, "tuned", false, &tuned))
+        !weight(&map, "no option optional", true, &pool->no_option_optional) || !weight(&map, "tuned", false, &tuned) ||
+        !weight(&map, "any script", false, &any_script))
         return false;
+    pool->any_script = any_script != 0.0;
     pool->tuned = er_pack_get(map.map, "tuned") ? tuned != 0.0 : pool->spans[1][0] >= pool->spans[0][0];
     return true;
 }

@@ -167,7 +167,7 @@ static bool is_pointed_at(const er_reading *of, const er_piece *piece, er_kind k
 
 /* Whether a piece cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a script whose small words
    are not known, and all that was said. */
-static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *piece)
+static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *piece, bool any_script)
 {
     const er_reading *of = s->reading;
     if (er_is_part(s, one, piece) || er_is_other_end(s, one, piece) || er_is_named_other(s, one, piece)) return true;
@@ -183,7 +183,7 @@ static bool is_cut(const er_suitor *s, const er_parameter *one, const er_piece *
     if (!is_whole(piece->kind) && s->points && is_pointed_at(of, piece, one->kind)) return true;
     if (er_is_other_name(s->arena, of, one, piece) || er_lacks_number(s, one, piece)) return true;
     if (one->kind != ER_KIND_TEXT && !piece->first && piece->last + 1u >= of->unit_count && of->unit_count > MOST_WHOLE + 1) return true;
-    for (uint32_t i = of->units[piece->first].begin; !s->ascii && i < of->units[piece->last - 1].end; i++)
+    for (uint32_t i = of->units[piece->first].begin; !s->ascii && !any_script && i < of->units[piece->last - 1].end; i++)
         if (of->text.points[i] > LAST_LATIN && er_is_letter(of->text.points[i])) return true;
     return false;
 }
@@ -426,7 +426,7 @@ static bool judge(const er_suitor *s, const er_parameter *one, const er_piece *p
     return true;
 }
 
-bool er_fit_of(const er_suitor *s, const er_parameter *one, uint32_t first, uint32_t last, er_fit *fit, bool *there)
+bool er_fit_of(const er_suitor *s, const er_parameter *one, uint32_t first, uint32_t last, bool any_script, er_fit *fit, bool *there)
 {
     const er_reading *of = s->reading;
     *there = false;
@@ -436,7 +436,7 @@ bool er_fit_of(const er_suitor *s, const er_parameter *one, uint32_t first, uint
     for (uint32_t i = 0; i < of->piece_count; i++)
         if (of->pieces[i].taken && of->pieces[i].first <= first && last <= of->pieces[i].last) return true;
     const er_piece piece = {.first = (uint16_t)first, .last = (uint16_t)last, .clause = of->units[first].clause, .kind = ER_PIECE_CHUNK, .leads = leads_of(of, first)};
-    *there = !is_cut(s, one, &piece) && judge(s, one, &piece, fit);
+    *there = !is_cut(s, one, &piece, any_script) && judge(s, one, &piece, fit);
     return !(s->arena->error && s->arena->error->status);
 }
 
@@ -478,7 +478,7 @@ bool er_fits_of(const er_suitor *s, const er_parameter *one, const float *spans,
         const uint32_t length = piece.last - piece.first;
         if (spans && length <= ER_ARG_LONGEST && spans[piece.first * ER_ARG_LONGEST + length - 1] < -12.0f) continue;
         seen[seen_count++] = piece;
-        if (is_cut(s, one, &piece) || !judge(s, one, &piece, &fits[n])) continue;
+        if (is_cut(s, one, &piece, false) || !judge(s, one, &piece, &fits[n])) continue;
         n++;
     }
     if (s->arena->error && s->arena->error->status) return false;

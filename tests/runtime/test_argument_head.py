@@ -24,7 +24,7 @@ from edgeret_export.reference.arguments.spans import Suitor
 from edgeret_export.reference.inputs.chunks import chunks
 from edgeret_export.reference.scoring import argument_shape as shape
 from edgeret_export.reference.scoring.argument_head import ArgumentHead, pack_head, unpack_head
-from edgeret_export.reference.scoring.argument_joining import TUNED
+from edgeret_export.reference.scoring.argument_joining import ANY_SCRIPT, TUNED
 
 DIMENSION = 16
 POOL = {**dict.fromkeys(shape.POOL, 0.0), "rules": 1.0, "head": 0.1, "options": 0.1}
@@ -104,7 +104,7 @@ def test_a_role_reads_as_it_was_written() -> None:
     assert isinstance(stored, StoredArguments)
     assert stored.counts == counts
     assert (stored.pool, stored.traits) == (POOL, TRAITS)
-    more = {**POOL, "head, talk": 0.25, TUNED: 0.0}
+    more = {**POOL, "head, talk": 0.25, TUNED: 0.0, ANY_SCRIPT: 1.0}
     told = load_arguments(_bundle(_packed([MAIL], pool={**more, "rules, long": 0.0})), Encoder())
     assert told is not None and told.pool == more
     for name, array in _arrays().items():
@@ -148,6 +148,7 @@ class TestForgeries:
         "far too much": (_inside("pool", "new", 1e9), "new"),
         "far too much of a call": (_inside("pool", "rules, camel", 1e9), "rules, camel"),
         "tuned by a word": (_inside("pool", TUNED, "yes"), TUNED),
+        "any script by a word": (_inside("pool", ANY_SCRIPT, "zh"), ANY_SCRIPT),
     }
 
     @pytest.mark.parametrize("name", CASES)
@@ -258,6 +259,15 @@ def test_only_a_tuned_head_guesses_an_id() -> None:
     given = [fill(note, "open note B12", (), ALL, None, _reader([note], pool={**known, TUNED: t})) for t in (0.0, 1.0)]
     assert [one.given.keys() for one in given] == [set(), {"note_id"}]
     assert all(one.missing.keys() == {"note_id"} for one in given)
+
+
+@pytest.mark.parametrize("script", [0.0, 1.0])
+def test_a_head_that_knows_a_script_tells_where_its_values_end(script: float) -> None:
+    note = tool("find_note", "Finds a note.", keywords={"type": "string", "description": "Words of the note."})
+    pool = {**POOL, "rules": 0.0, "head": 1.0, "absent required": -90.0, ANY_SCRIPT: script}
+    given = fill(note, "请找关于面包和路由器的笔记", (), ALL, None, _reader([note], pool=pool)).given
+    assert bool(given) == bool(script)
+    assert all(one.value in "请找关于面包和路由器的笔记" for one in given.values())
 
 
 def test_a_call_is_joined_by_weights_that_know_it() -> None:

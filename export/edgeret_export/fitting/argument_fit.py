@@ -21,7 +21,7 @@ from edgeret_export.reference.arguments.reader import ArgumentReader, texts_of, 
 from edgeret_export.reference.arguments.role import Counts, StoredArguments
 from edgeret_export.reference.encoders.base import Encoder
 from edgeret_export.reference.scoring.argument_head import ArgumentHead
-from edgeret_export.reference.scoring.argument_joining import TUNED
+from edgeret_export.reference.scoring.argument_joining import ANY_SCRIPT, TUNED
 
 Arrays = Mapping[str, NDArray[np.float32]]
 SIZE, DECAY, PEAK = 48, 0.02, 6e-4
@@ -252,7 +252,11 @@ def tune(
             rows += found
         trials.append((tuned, steps, counted))
         silent.append((tuned, asked, counted))
-    joined = pool if is_small else fit_tuned(rows, pool) | {TUNED: 1.0}
+    joined = (
+        pool
+        if is_small
+        else fit_tuned(rows, pool) | {TUNED: 1.0} | {name: pool[name] for name in (ANY_SCRIPT,) if name in pool}
+    )
     before = summed(judge(steps, tools, reader_of(begin, reading, pool, traits, of)) for _, steps, of in trials)
     after = summed(judge(steps, tools, reader_of(one, reading, joined, traits, of)) for one, steps, of in trials)
     guessed = summed(judge(steps, tools, reader_of(one, reading, joined, traits, of)) for one, steps, of in silent)

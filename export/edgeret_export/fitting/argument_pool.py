@@ -74,7 +74,7 @@ def rows_of(
                 ruled = [same_option(one, value, by_rule) for value in listed]
                 answers = option_answers(one, filling.by_head, number, ruled)
             else:
-                of = told(filling.suitor, one, filling.by_head, number, reader.joining.is_tuned)
+                of = told(filling.suitor, one, filling.by_head, number, reader.joining)
                 if not of.values:
                     continue
                 hits = [comparable(value.value) in values for value in of.values]

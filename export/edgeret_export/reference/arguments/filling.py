@@ -163,7 +163,7 @@ class Filling:
         number = self.numbers.get(one.name)
         if self.by_head is None or number is None or self.joining is None:
             return self.suitor.fits(one)
-        both = told(self.suitor, one, self.by_head, number, self.joining.is_tuned)
+        both = told(self.suitor, one, self.by_head, number, self.joining)
         fits, self.absent[one.name] = pooled(one, both, self.joining, self.known)
         return fits
 

@@ -62,7 +62,7 @@ class Answers(NamedTuple):
     about: Sequence[float]
 
 
-def told(suitor: Suitor, one: Parameter, by_head: LogShares, number: int, is_tuned: bool) -> Told:
+def told(suitor: Suitor, one: Parameter, by_head: LogShares, number: int, joining: Joining) -> Told:
     """What both say of the parameter that has this number before the head. Where the head was tuned, the rules judge
     only what it holds for possible, but for lists, whose other values it may not see."""
     spans = by_head.spans[number]
@@ -70,7 +70,7 @@ def told(suitor: Suitor, one: Parameter, by_head: LogShares, number: int, is_tun
     def is_possible(first: int, last: int) -> bool:
         return last - first > LONGEST or bool(spans[first, last - first - 1] >= LEAST_JUDGED)
 
-    fitting = suitor.fits(one, is_possible if is_tuned and not one.many else None)
+    fitting = suitor.fits(one, is_possible if joining.is_tuned and not one.many else None)
     kept: dict[tuple[int, int, str], tuple[Fit, list[float]]] = {}
     for fit in fitting:
         kept.setdefault((fit.chunk.first, fit.chunk.last, repr(fit.value)), (fit, []))[1].append(fit.score)
@@ -80,7 +80,7 @@ def told(suitor: Suitor, one: Parameter, by_head: LogShares, number: int, is_tun
     order = flat.argpartition(-MOST_NEW)[-MOST_NEW:] if len(flat) > MOST_NEW else range(len(flat))
     for at in sorted(int(i) for i in order if flat[i] >= LEAST_NEW):
         first, last = at // LONGEST, at // LONGEST + at % LONGEST + 1
-        own = None if (first, last) in places else suitor.fit(one, first, last)
+        own = None if (first, last) in places else suitor.fit(one, first, last, joining.any_script)
         if own is not None:
             key = first, last, repr(own.value)
             kept[key] = own, [own.score]

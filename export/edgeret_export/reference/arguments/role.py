@@ -20,7 +20,7 @@ from edgeret.fields import get, get_number, get_strings
 from edgeret_export.reference.encoders.base import Encoder
 from edgeret_export.reference.few_bits import to_bytes
 from edgeret_export.reference.scoring.argument_head import ArgumentHead, pack_head, unpack_head
-from edgeret_export.reference.scoring.argument_joining import NAMES, TUNED
+from edgeret_export.reference.scoring.argument_joining import ANY_SCRIPT, NAMES, TUNED
 from edgeret_export.reference.scoring.argument_shape import POOL, TRAITS
 
 Counts = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
@@ -121,14 +121,16 @@ def load_arguments(bundle: Bundle, encoder: Encoder) -> StoredArguments | None:
 def stored_pool(pool: Mapping[str, float]) -> dict[str, float]:
     """What joins rules and head, as it is stored: without weights of nothing that a reader need not have."""
     more = {name: pool[name] for name in NAMES if pool.get(name) and name not in POOL}
-    more |= {TUNED: pool[TUNED]} if TUNED in pool else {}
+    more |= {name: pool[name] for name in (TUNED, ANY_SCRIPT) if name in pool}
     return {name: float(weight) for name, weight in ({name: pool[name] for name in POOL} | more).items()}
 
 
 def pool_of(value: Mapping[str, Any], where: str) -> dict[str, float]:
     """The same, read. Raises BundleError."""
     given = value.get("pool")
-    more = [name for name in (*NAMES, TUNED) if isinstance(given, dict) and name in given and name not in POOL]
+    more = [
+        name for name in (*NAMES, TUNED, ANY_SCRIPT) if isinstance(given, dict) and name in given and name not in POOL
+    ]
     return weights_of(value, "pool", (*POOL, *more), where)
 
 

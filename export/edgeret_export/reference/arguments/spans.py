@@ -135,8 +135,9 @@ class Suitor:
         found.sort(key=lambda fit: (-fit.score, fit.chunk.first))
         return found
 
-    def fit(self, parameter: Parameter, first: int, last: int) -> Fit | None:
-        """Any units as a value, as plain words are judged; None where they cannot be one."""
+    def fit(self, parameter: Parameter, first: int, last: int, any_script: bool = False) -> Fit | None:
+        """Any units as a value, as plain words are judged, in `any_script` or in Latin; None where they cannot be
+        one."""
         reading, of = self._found.reading, self._found
         while last > first and not reading.units[last - 1].is_word and reading.units[last - 1].text in ",.;:!?":
             last -= 1
@@ -147,7 +148,7 @@ class Suitor:
         if any(one.void and one.first <= first and last <= one.last for one in of.chunks):
             return None
         chunk = Chunk("chunk", first, last, leads_of(reading, first), of.clause_of[first], False, False)
-        if self._is_cut(parameter, chunk):
+        if self._is_cut(parameter, chunk, any_script):
             return None
         said, glossed = said_of(of, first, last)
         now, past = counted_from(of, parameter, self._wanted, self.own, chunk, self._now)
@@ -193,7 +194,7 @@ class Suitor:
                     clause = self._found.clause_of[at]
                     yield Chunk("number", at, at + 1, leads_of(reading, at), clause, False, False)
 
-    def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
+    def _is_cut(self, parameter: Parameter, chunk: Chunk, any_script: bool = False) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
         script whose small words are not known, and all that was said."""
         if is_part(self._found, parameter, self._wanted, chunk) or is_other_end(
@@ -222,7 +223,7 @@ class Suitor:
             return True
         if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
             return True
-        return not said.isascii() and any(mark > _LAST_LATIN and mark.isalpha() for mark in said)
+        return not (said.isascii() or any_script) and any(mark > _LAST_LATIN and mark.isalpha() for mark in said)
 
     def absent(self, parameter: Parameter) -> float:
         """The sum of the signs that nobody said it."""

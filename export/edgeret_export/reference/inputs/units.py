@@ -211,7 +211,8 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     number, more, quarters = number_pattern(), MORE, QUARTERS
     single = r"(?<!\w)['‘](?P<v>[^'’\n]{2,200}(?:['’](?:s|t|m|re|ve|ll|d)\b[^'’\n]{0,200}){0,3})['’](?!\w)"
     patterns = (
-        ("email", r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"),
+        # Chinese has no spaces: "mail an@qq.com" may stand between its signs
+        ("email", rf"(?:(?![{_HAN}])[\w.+-]){{1,64}}@[\w-]{{1,63}}(?:\.(?:(?![{_HAN}])[\w-]){{2,63}}){{1,4}}"),
         ("url", r"https?://[^\s<>\"“”]{0,400}[^\s<>\"“”'’`.,;:!?)\]]|\bwww\.[\w./?=&%#-]{1,300}[\w/]"),
         ("url", r"(?<![\w@./-])[\w-]{2,40}(?:\.[\w-]{2,40}){0,3}\.(?:com|org|net|io|dev|edu|gov|co\.uk)(?![\w@])"),
         ("path", r"(?<!\S)(?:~/|/)[\w./-]{0,200}[\w/]|(?<![\w@/:.])[\w-][\w.-]{0,60}(?:/[\w.-]{1,60}){1,8}(?<!\.)"),

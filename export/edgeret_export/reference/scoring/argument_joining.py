@@ -35,6 +35,9 @@ NAMES = tuple(
 """All names of weights."""
 TUNED = "tuned"
 """The name under which 1 stands where the head was tuned on demonstrations, and 0 where it was not."""
+ANY_SCRIPT = "any script"
+"""The name under which 1 stands where the head was fitted on requests in scripts whose small words no rule knows, so
+that its word is taken for where a value ends there."""
 LEAST_RULES_MEASURED, MOST_HEAD_MEASURED = 0.8, 0.2
 """What both count for where a head was tuned and a parameter has a unit: "an hour" is sixty minutes, however few
 demonstrations say it so, and a head that was tuned on "60 minutes" takes it for nothing."""
@@ -47,6 +50,11 @@ class Joining:
         self.pool = pool
         self.is_tuned = bool(pool.get(TUNED, pool["head"] >= pool["rules"]))
         """Whether the head was tuned on demonstrations of these very tools."""
+
+    @property
+    def any_script(self) -> bool:
+        """Whether the head tells values in scripts whose small words no rule knows."""
+        return bool(self.pool.get(ANY_SCRIPT, 0.0))
 
     @cached_property
     def _spans(self) -> NDArray[np.float64]:
