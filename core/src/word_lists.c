@@ -36,13 +36,15 @@ bool er_first_word(er_arena *arena, er_text text, er_text *found)
 
 bool er_listed_in(er_text word, const char *list)
 {
-    if (!word.length || memchr(word.at, ' ', word.length)) return false;
-    for (const char *at = list, *end; *at; at = *end ? end + 1 : end) {
-        end = strchr(at, ' ');
-        if (!end) end = at + strlen(at);
-        if ((size_t)(end - at) == word.length && !memcmp(at, word.at, word.length)) return true;
+    if (!word.length) return false;
+    for (const char *at = list;;) { /* words are short: nothing is called for one */
+        size_t same = 0;
+        while (same < word.length && at[same] == word.at[same] && at[same] != ' ' && at[same]) same++;
+        at += same;
+        if (same == word.length && (*at == ' ' || !*at)) return true;
+        while (*at && *at != ' ') at++;
+        if (!*at++) return false;
     }
-    return false;
 }
 
 /* A text in lower case. */
