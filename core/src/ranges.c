@@ -259,7 +259,9 @@ const er_now *er_counted_from(const er_suitor *s, const er_parameter *one, const
         if (other->kind == ER_KIND_WHEN && er_lowered(s->arena, other->name, &name) && asks(other, name, firsts)) asked = other;
     }
     if (!day || !text_of(s->arena, of, day->first, day->last, &said, &english)) return s->now;
-    const bool led = day->first && !(of->units[day->first - 1].end - of->units[day->first - 1].begin == 1 && strchr(".!?;", (int)of->text.points[of->units[day->first - 1].begin]));
+    const er_unit *before = &of->units[day->first ? day->first - 1 : 0];
+    const uint32_t mark = of->text.points[before->begin];
+    const bool led = day->first && !(before->end - before->begin == 1 && (mark == '.' || mark == '!' || mark == '?' || mark == ';'));
     if (!er_day_of(s->arena, english, s->now, is_past_behind(s, asked, led, day->first), &since)) return s->now;
     *past = false;
     *room = *s->now;

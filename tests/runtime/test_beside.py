@@ -78,7 +78,10 @@ def test_texts_longer_than_it_reads_are_cut_alike(real: Path) -> None:
     query = "Find the lease contract, turn it into a PDF, and mail it to Gideon with my best wishes. " * 4
     same(mine.task(query).next(k=None), theirs.task(query).next(k=None))
     one, other = mine.task(query).next().arguments, theirs.task(query).next().arguments
-    assert one == other
+    assert one.keys() == other.keys()
+    for name, argument in one.items():  # thousandths, of two that round for themselves
+        assert argument.confidence == pytest.approx(other[name].confidence, abs=0.0015)
+        assert replace(argument, confidence=other[name].confidence) == other[name]
 
 
 @pytest.mark.parametrize("wrong", [BundleError("the card fell off the bus"), KeyboardInterrupt(), MemoryError("none")])
