@@ -136,6 +136,8 @@ static bool day_of_time(er_arena *arena, er_text said, const er_time *time, cons
     return er_day_ahead(now, 1, day);
 }
 
+enum { LONGEST = 200 }; /* characters that name a moment; a text of more would be read for each of its runs */
+
 static bool moment_of(er_arena *arena, er_text said, const er_around *around, const er_now *now, er_text *found)
 {
     er_reading reading;
@@ -143,7 +145,7 @@ static bool moment_of(er_arena *arena, er_text said, const er_around *around, co
     er_time time;
     char room[64], zone[16] = "";
     if (er_has_format(arena, "date-time", said)) return *found = said, true;
-    if (!read_when(arena, said, &reading) || count_of(&reading, ER_PIECE_TIME) != 1 || count_of(&reading, ER_PIECE_DATE) > 1) return false;
+    if (er_length_of(said) > LONGEST || !read_when(arena, said, &reading) || count_of(&reading, ER_PIECE_TIME) != 1 || count_of(&reading, ER_PIECE_DATE) > 1) return false;
     const er_text clock = words_of(&reading, ER_PIECE_TIME), on = count_of(&reading, ER_PIECE_DATE) ? words_of(&reading, ER_PIECE_DATE) : around->day;
     const bool dated = on.length;
     if (dated || !later_of(arena, clock, now, &day, &time)) {
@@ -158,7 +160,7 @@ static bool moment_of(er_arena *arena, er_text said, const er_around *around, co
 static bool day_of(er_arena *arena, er_text said, const er_now *now, bool past, bool within, er_day *day)
 {
     er_reading reading;
-    return er_day_of(arena, said, now, past, day) || (within && read_when(arena, said, &reading) && count_of(&reading, ER_PIECE_DATE) == 1 &&
+    return er_day_of(arena, said, now, past, day) || (within && er_length_of(said) <= LONGEST && read_when(arena, said, &reading) && count_of(&reading, ER_PIECE_DATE) == 1 &&
                                                       er_day_of(arena, words_of(&reading, ER_PIECE_DATE), now, past, day));
 }
 

@@ -136,3 +136,7 @@ def test_a_word_of_another_name_leads_to_the_other_day(runtime: edgeret.Runtime)
     assert read(runtime, "book_flight", "leaving the 3rd, returning on the 12th") == ["2026-12-03", "2026-12-12"]
     # A day of return is behind the flight out: the third of January.
     assert read(runtime, "book_flight", "leaving friday, returning on the 3rd") == ["2026-12-04", "2027-01-03"]
+
+
+def test_a_day_in_a_long_request_is_found(runtime: edgeret.Runtime) -> None:
+    assert read(runtime, "list_orders", f"orders {'as always ' * 40} since may 3rd") == ["2026-05-03", None]

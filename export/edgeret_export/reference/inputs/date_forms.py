@@ -22,11 +22,13 @@ def moment(said: str, form: str, now: datetime | None, past: bool, on: Around = 
         return None if clock is None else clock.isoformat()
     if form == "date":
         day = day_of(said, now, past)
-        if day is None and (match := read(said).matches.get("date")) and len(match) == 1:
+        if day is None and len(said) <= _LONGEST and (match := read(said).matches.get("date")) and len(match) == 1:
             day = day_of(read(said).words(match[0].first, match[0].last), now, past)
         return None if day is None else day.isoformat()
     if DATE_TIME.fullmatch(said):
         return said
+    if len(said) > _LONGEST:
+        return None
     found = read(said)
     days, clocks = found.matches.get("date", ()), found.matches.get("time", ())
     if len(clocks) != 1 or len(days) > 1:
@@ -66,6 +68,8 @@ def _clock(said: str, now: datetime | None) -> time | None:
 
 
 _MOST_LATER = 31 * 86400
+_LONGEST = 200
+"""Characters of words that name a moment; a text of more only holds one, and would be read for each of its runs."""
 _NAMED = re.compile(
     r"YYYY[-/]MM[-/]DD(?:[T ]HH:MM(?::SS)?)?|MM[-/]DD[-/]YYYY|DD[-/.]MM[-/.]YYYY|HH:MM(?::SS)?", re.IGNORECASE
 )
