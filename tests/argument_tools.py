@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from edgeret import Call, Tool, from_tools
+from edgeret import Call, Runtime, Tool, from_tools
 from edgeret.core.filled import arguments as by_library
 from edgeret_export.reference.arguments.filling import fill
 
@@ -37,6 +37,13 @@ TIMER = tool("set_timer", "Sets a timer.", minutes={"type": "integer", "minimum"
 THEME = tool("set_theme", "Changes the look of the desktop.", mode={"type": "string", "enum": ["light", "dark"]})
 FLAG = tool("switch_flag", "Switches a flag.", on={"type": "boolean", "description": "True for on."})
 ALL = {one.name: one for one in (MAIL, MESSAGE, EVENT, CANCEL, TIMER, THEME, FLAG)}
+
+
+def same_by_both(runtime: Runtime, name: str, query: str, now: datetime | None = None) -> dict[str, Any]:
+    """What a request gives a tool of a bundle without a head, by name: alike by the library and by Python."""
+    found = runtime.task(query, now=now).arguments(name)
+    assert found == fill(runtime.tools[name], query, (), runtime.tools, now)
+    return {parameter: one.value for parameter, one in found.given.items()}
 
 
 def read(of: Tool, query: str, calls: Sequence[Call] = (), now: datetime | None = None) -> dict[str, Any]:

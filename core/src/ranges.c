@@ -83,10 +83,11 @@ static bool leads_on(const er_reading *of, uint32_t first, uint32_t at, bool hou
     return er_listed_in(word, "to - – until till bis through thru") && !(er_is(word, "to") && is_moved(of, first));
 }
 
-static const er_match *match_at(const er_reading *of, er_piece_kind kind, uint32_t unit, bool begins)
+/* The day, hour or both that begins at a unit; NULL for none. */
+static const er_match *match_at(const er_reading *of, er_piece_kind kind, uint32_t unit)
 {
     for (uint32_t m = of->match_starts[kind]; m < of->match_starts[kind + 1]; m++)
-        if ((begins ? of->matches[m].first : of->matches[m].last) == unit) return &of->matches[m];
+        if (of->matches[m].first == unit) return &of->matches[m];
     return NULL;
 }
 
@@ -112,7 +113,7 @@ static bool is_half(er_arena *arena, er_text told, bool *half)
 static const char *half_of(er_arena *arena, const er_reading *of, uint32_t first, uint32_t last, er_text english)
 {
     enum { HALF_DAY = 720 };
-    const er_match *end = match_at(of, ER_PIECE_TIME, last + 1, true);
+    const er_match *end = match_at(of, ER_PIECE_TIME, last + 1);
     bool is_time = false, half, digits = english.length > 0;
     er_text text;
     er_time begin, until;
@@ -158,10 +159,10 @@ bool er_text_of_piece(er_arena *arena, const er_reading *of, const er_piece *pie
 }
 
 /* The day or the hour, as whole as it is, from which a word leads on; NULL for none. */
-static const er_match *begun_of(const er_reading *of, uint32_t at)
+static const er_match *begun_of(const er_reading *of, uint32_t at, bool hour)
 {
     static const er_piece_kind kinds[] = {ER_PIECE_MOMENT, ER_PIECE_DATE, ER_PIECE_TIME};
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+    for (size_t k = hour ? 2 : 0; k < sizeof kinds / sizeof *kinds; k++) /* hour: an hour alone */
         for (uint32_t m = of->match_starts[kinds[k]]; m < of->match_starts[kinds[k] + 1]; m++)
             if (of->matches[m].last == at && leads_on(of, of->matches[m].first, at, kinds[k] != ER_PIECE_DATE)) return &of->matches[m];
     return NULL;
@@ -171,7 +172,7 @@ static const er_match *begun_of(const er_reading *of, uint32_t at)
 static bool is_bare(er_arena *arena, const er_reading *of, const er_piece *piece)
 {
     const uint32_t first = piece->first, last = piece->last;
-    if (last != first + 1u || last >= of->unit_count || !is_hour(of, &of->units[first]) || !match_at(of, ER_PIECE_TIME, last + 1, true)) return false;
+    if (last != first + 1u || last >= of->unit_count || !is_hour(of, &of->units[first]) || !match_at(of, ER_PIECE_TIME, last + 1)) return false;
     if (!er_listed_in(of->units[last].lower, "to - – until till bis through thru by")) return false;
     return !*half_of(arena, of, first, last, er_glossed_words(of, first, last));
 }
@@ -192,11 +193,11 @@ bool er_is_other_end(const er_suitor *s, const er_parameter *one, const er_piece
         }
     if (asks(one, name, ends) || (is_day && asks(one, name, lasts))) {
         const uint32_t then = last + 1 + is_the(of, last + 1);
-        const bool follows = match_at(of, ER_PIECE_DATE, then, true) || match_at(of, ER_PIECE_TIME, then, true) || match_at(of, ER_PIECE_MOMENT, then, true);
+        const bool follows = match_at(of, ER_PIECE_DATE, then) || match_at(of, ER_PIECE_TIME, then) || match_at(of, ER_PIECE_MOMENT, then);
         return (first && er_listed_in(of->units[first - 1].lower, "since after from")) || (follows && leads_on(of, first, last, !is_day));
     }
     const uint32_t at = first > 1 ? first - 1u - is_the(of, first - 1u) : 0;
-    const bool begun = begun_of(of, at) != NULL;
+    const bool begun = begun_of(of, at, false) != NULL;
     const bool until = er_listed_in(of->units[at].lower, "until till before") && !(at && er_is(of->units[at - 1].lower, "not")); /* "not before 10:00" */
     uint32_t whens = 0;
     if (asks(one, name, firsts) && (until || begun)) return true;
@@ -210,11 +211,11 @@ bool er_is_other_end(const er_suitor *s, const er_parameter *one, const er_piece
 /* From where to where the hours stand of which one is: "9-10 am". */
 void er_hours_of(const er_reading *of, const er_piece *piece, uint32_t *first, uint32_t *last)
 {
-    const er_match *begun = piece->first ? match_at(of, ER_PIECE_TIME, piece->first - 1u, false) : NULL;
-    const er_match *end = match_at(of, ER_PIECE_TIME, piece->last + 1u, true);
+    const er_match *begun = piece->first ? begun_of(of, piece->first - 1u, true) : NULL;
+    const er_match *end = match_at(of, ER_PIECE_TIME, piece->last + 1u);
     *first = piece->first;
     *last = piece->last;
-    if (begun && leads_on(of, begun->first, begun->last, true)) *first = begun->first;
+    if (begun) *first = begun->first;
     else if (end && leads_on(of, piece->first, piece->last, true)) *last = end->last;
 }
 
@@ -227,7 +228,7 @@ static bool is_next_day(er_arena *arena, const er_reading *of, const er_piece *p
     if (piece->kind == ER_PIECE_DATE) return false;
     for (uint32_t m = of->match_starts[ER_PIECE_TIME]; m < of->match_starts[ER_PIECE_TIME + 1] && !end; m++)
         if (piece->first <= of->matches[m].first && of->matches[m].last <= piece->last) end = &of->matches[m];
-    if (!end || !end->first || !(begun = match_at(of, ER_PIECE_TIME, end->first - 1u, false)) || !leads_on(of, begun->first, begun->last, true)) return false;
+    if (!end || !end->first || !(begun = begun_of(of, end->first - 1u, true))) return false;
     if (!text_of(arena, of, begun->first, begun->last, &said, &since) || !text_of(arena, of, end->first, end->last, &said, &until)) return false;
     if (!er_time_of(arena, since, ER_NO_HALF, &from) || !er_time_of(arena, until, ER_NO_HALF, &to)) return false;
     return 60 * to.hour + to.minute <= 60 * from.hour + from.minute;
@@ -243,7 +244,7 @@ const er_now *er_counted_from(const er_suitor *s, const er_parameter *one, const
     *past = is_past_behind(s, one, piece->leads, piece->first);
     if (!s->now || is_next_day(s->arena, of, piece)) return NULL;
     if ((piece->kind != ER_PIECE_DATE && piece->kind != ER_PIECE_MOMENT) || !piece->first) return s->now;
-    begun = begun_of(of, piece->first > 1 ? piece->first - 1u - is_the(of, piece->first - 1u) : 0);
+    begun = begun_of(of, piece->first > 1 ? piece->first - 1u - is_the(of, piece->first - 1u) : 0, false);
     const er_match *days = &of->matches[of->match_starts[ER_PIECE_DATE]];
     const bool two = of->match_starts[ER_PIECE_DATE + 1] - of->match_starts[ER_PIECE_DATE] == 2;
     if (!begun && two && days->last <= piece->first && er_lowered(s->arena, one->name, &name) && (asks(one, name, ends) || asks(one, name, lasts)))

@@ -45,6 +45,7 @@ from edgeret_export.fitting.argument_weights import choices
 from edgeret_export.fitting.argument_weights import fit as fit_signs
 from edgeret_export.reference.arguments.features import parameter_text
 from edgeret_export.reference.arguments.reader import wanted_of
+from edgeret_export.reference.arguments.spans import is_beyond_latin
 from edgeret_export.reference.inputs.parameters import Parameter
 from edgeret_export.reference.scoring.argument_joining import ANY_SCRIPT, TUNED
 from edgeret_export.sources.cards import Card
@@ -57,7 +58,6 @@ SEEDS = (2, 5)
 DISTRACTED, MOST_BESIDE, ALIKE = 0.6, 3, 0.6
 """In how many calls parameters of other tools stand beside a call's own, how many, and the cosine from which on one is
 too much like one of these."""
-_LAST_LATIN = "\u024f"
 OWN_JOINED, MOST_JOINED, MARGIN = 2.0, 4.0, 0.3
 """For the joining each group of sets counts by the root of its size, a row at most so much, and the own sets twice. A
 stranger's style is further from these sets than they are from each other: names, messages and plain words are a little
@@ -235,7 +235,7 @@ def make_card(
     else:
         arrays, pool, traits = fit_head(own, others, reading, passes), joined_as.pool, joined_as.traits
         figures = {"joined_as": joined_as.told["card"]}
-    if any(mark > _LAST_LATIN and mark.isalpha() for one in own for each in one.demonstrations for mark in each.query):
+    if any(is_beyond_latin(each.query) for one in own for each in one.demonstrations):
         pool = {**pool, ANY_SCRIPT: 1.0}
     told: dict[str, object] = {
         "card": card.name,

@@ -5,49 +5,42 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+from argument_tools import same_by_both, tool
 
 import edgeret
-from edgeret.types import Tool
-from edgeret_export.reference.arguments.filling import fill
 
 NOW = datetime(2026, 11, 29, 14, 0)  # a Sunday
 DAY = {"type": "string", "format": "date"}
 
 
-def _tool(name: str, told: str, **asked: dict[str, str]) -> Tool:
-    return Tool(name, told, {"type": "object", "properties": asked, "required": [*asked][:1]})
-
-
-TOOLS = {
-    one.name: one
-    for one in (
-        _tool(
-            "request_leave",
-            "Asks for days off.",
-            first_day={**DAY, "description": "First day"},
-            last_day={**DAY, "description": "Last day"},
-        ),
-        _tool(
-            "close_shop",
-            "Closes the shop for some days.",
-            first_day={"type": "string", "description": "First day"},
-            last_day={"type": "string", "description": "Last day"},
-        ),
-        _tool("move_meeting", "Moves a meeting to another day.", day={**DAY, "description": "The new day"}),
-        _tool("find_patient", "Finds a patient.", last_visit={**DAY, "description": "Day of the visit"}),
-    )
-}
+TOOLS = [
+    tool(
+        "request_leave",
+        "Asks for days off.",
+        ["first_day"],
+        first_day={**DAY, "description": "First day"},
+        last_day={**DAY, "description": "Last day"},
+    ),
+    tool(
+        "close_shop",
+        "Closes the shop for some days.",
+        ["first_day"],
+        first_day={"type": "string", "description": "First day"},
+        last_day={"type": "string", "description": "Last day"},
+    ),
+    tool("move_meeting", "Moves a meeting to another day.", day={**DAY, "description": "The new day"}),
+    tool("find_patient", "Finds a patient.", last_visit={**DAY, "description": "Day of the visit"}),
+]
 
 
 @pytest.fixture(scope="module")
 def runtime() -> edgeret.Runtime:
-    return edgeret.from_tools([*TOOLS.values()])
+    return edgeret.from_tools(TOOLS)
 
 
-def read(runtime: edgeret.Runtime, tool: str, query: str) -> list[object]:
-    found = runtime.task(query, now=NOW).arguments(tool).given
-    assert found == fill(TOOLS[tool], query, (), TOOLS, NOW).given
-    return [found[name].value if name in found else None for name in TOOLS[tool].parameters["properties"]]
+def read(runtime: edgeret.Runtime, name: str, query: str) -> list[object]:
+    found = same_by_both(runtime, name, query, NOW)
+    return [found.get(parameter) for parameter in runtime.tools[name].parameters["properties"]]
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+from argument_tools import same_by_both, tool
 
 import edgeret
-from edgeret.types import Tool
-from edgeret_export.reference.arguments.filling import fill
+from edgeret_export.reference.inputs.date_forms import moment
 
 NOW = datetime(2026, 11, 29, 12, 0)  # a Sunday
 DAY = {"type": "string", "format": "date"}
@@ -17,41 +17,33 @@ MOMENT = {"type": "string", "format": "date-time"}
 HOUR = {"type": "string", "format": "time"}
 
 
-def _tool(name: str, told: str, **asked: dict[str, str]) -> Tool:
-    return Tool(name, told, {"type": "object", "properties": asked, "required": [*asked]})
-
-
-TOOLS = {
-    one.name: one
-    for one in (
-        _tool(
-            "book_room",
-            "Books a meeting room.",
-            start={**MOMENT, "description": "when it begins"},
-            end={**MOMENT, "description": "when it ends"},
-            people={"type": "integer"},
-        ),
-        _tool("set_hours", "Sets the opening hours of a shop.", opens=HOUR, closes=HOUR),
-        _tool("plan_call", "Plans a call.", time={"type": "string"}),
-        _tool("move_meeting", "Moves a meeting.", time={"type": "string", "description": "new time"}),
-        _tool("list_orders", "Lists orders.", since=DAY, until=DAY),
-        _tool("list_events", "Lists events of a calendar.", after=DAY, before=DAY),
-        _tool("log_run", "Logs a run.", date=DAY),
-        _tool("book_flight", "Books a flight.", date=DAY, return_date={**DAY, "description": "day of the flight back"}),
-        _tool("take_leave", "Asks for days off.", start=DAY, end=DAY),
-    )
-}
+TOOLS = [
+    tool(
+        "book_room",
+        "Books a meeting room.",
+        start={**MOMENT, "description": "when it begins"},
+        end={**MOMENT, "description": "when it ends"},
+        people={"type": "integer"},
+    ),
+    tool("set_hours", "Sets the opening hours of a shop.", opens=HOUR, closes=HOUR),
+    tool("plan_call", "Plans a call.", time={"type": "string"}),
+    tool("move_meeting", "Moves a meeting.", time={"type": "string", "description": "new time"}),
+    tool("list_orders", "Lists orders.", since=DAY, until=DAY),
+    tool("list_events", "Lists events of a calendar.", after=DAY, before=DAY),
+    tool("log_run", "Logs a run.", date=DAY),
+    tool("book_flight", "Books a flight.", date=DAY, return_date={**DAY, "description": "day of the flight back"}),
+    tool("take_leave", "Asks for days off.", start=DAY, end=DAY),
+]
 
 
 @pytest.fixture(scope="module")
 def runtime() -> edgeret.Runtime:
-    return edgeret.from_tools([*TOOLS.values()])
+    return edgeret.from_tools(TOOLS)
 
 
-def read(runtime: edgeret.Runtime, tool: str, query: str) -> list[object]:
-    found = runtime.task(query, now=NOW).arguments(tool).given
-    assert found == fill(TOOLS[tool], query, (), TOOLS, NOW).given
-    return [found[name].value if name in found else None for name in TOOLS[tool].parameters["properties"]]
+def read(runtime: edgeret.Runtime, name: str, query: str) -> list[object]:
+    found = same_by_both(runtime, name, query, NOW)
+    return [found.get(parameter) for parameter in runtime.tools[name].parameters["properties"]]
 
 
 @pytest.mark.parametrize(
@@ -138,5 +130,17 @@ def test_a_word_of_another_name_leads_to_the_other_day(runtime: edgeret.Runtime)
     assert read(runtime, "book_flight", "leaving friday, returning on the 3rd") == ["2026-12-04", "2027-01-03"]
 
 
-def test_a_day_in_a_long_request_is_found(runtime: edgeret.Runtime) -> None:
+def test_an_hour_is_asked_for_where_the_day_is_known(runtime: edgeret.Runtime) -> None:
+    asked = runtime.task("tomorrow 9 to 10", now=NOW).arguments("book_room").missing
+    assert (asked["start"], asked["end"]) == ("At what time?", "At what time?")
+    asked = runtime.task("tomorrow 9 to 10").arguments("book_room").missing
+    assert asked["start"] == "Which date is “tomorrow”?"
+    asked = runtime.task("on 3/4/2027 9 to 10", now=NOW).arguments("book_room").missing
+    assert asked["start"] == "Which date is “3/4/2027”?"
+
+
+def test_a_long_text_names_no_day_but_a_day_in_it_is_found(runtime: edgeret.Runtime) -> None:
+    for words, day in ((30, "2026-11-30"), (40, None)):
+        assert moment(f"{'soon ' * words}tomorrow", "date", NOW, False) == day
     assert read(runtime, "list_orders", f"orders {'as always ' * 40} since may 3rd") == ["2026-05-03", None]
+    assert read(runtime, "list_orders", "to " * 400) == [None, None]

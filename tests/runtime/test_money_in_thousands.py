@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import pytest
+from argument_tools import same_by_both, tool
 
 import edgeret
-from edgeret.types import Tool
-from edgeret_export.reference.arguments.filling import fill
 
-
-def _tool(name: str, told: str, asked: str, **schema: str) -> Tool:
-    return Tool(name, told, {"type": "object", "properties": {asked: schema}, "required": [asked]})
-
-
-TOOLS = {
-    one.name: one
-    for one in (
-        _tool("make_offer", "Makes an offer for a house.", "price", type="integer", description="in dollars"),
-        _tool("send_money", "Sends money.", "amount", type="number", description="how much"),
-        _tool("log_run", "Logs a run.", "km", type="number", description="in kilometres"),
-    )
-}
+TOOLS = [
+    tool("make_offer", "Makes an offer for a house.", price={"type": "integer", "description": "in dollars"}),
+    tool("send_money", "Sends money.", amount={"type": "number", "description": "how much"}),
+    tool("log_run", "Logs a run.", km={"type": "number", "description": "in kilometres"}),
+]
 
 
 @pytest.fixture(scope="module")
 def runtime() -> edgeret.Runtime:
-    return edgeret.from_tools([*TOOLS.values()])
+    return edgeret.from_tools(TOOLS)
 
 
 @pytest.mark.parametrize(
-    ("tool", "query", "value"),
+    ("name", "query", "value"),
     [
         ("make_offer", "offer 350k for 12 Elm Street", 350_000),
         ("make_offer", "offer $350k for the lake house", 350_000),
@@ -41,7 +32,6 @@ def runtime() -> edgeret.Runtime:
         ("log_run", "log a 10k", 10),
     ],
 )
-def test_a_letter_behind_a_number_is_read(runtime: edgeret.Runtime, tool: str, query: str, value: float | None) -> None:
-    found = runtime.task(query).arguments(tool).given
-    assert found == fill(TOOLS[tool], query, (), TOOLS, None).given
-    assert [one.value for one in found.values()] == ([] if value is None else [value])
+def test_a_letter_behind_a_number_is_read(runtime: edgeret.Runtime, name: str, query: str, value: float | None) -> None:
+    found = same_by_both(runtime, name, query)
+    assert [*found.values()] == ([] if value is None else [value])

@@ -252,11 +252,7 @@ def tune(
             rows += found
         trials.append((tuned, steps, counted))
         silent.append((tuned, asked, counted))
-    joined = (
-        pool
-        if is_small
-        else fit_tuned(rows, pool) | {TUNED: 1.0} | {name: pool[name] for name in (ANY_SCRIPT,) if name in pool}
-    )
+    joined = pool if is_small else fit_tuned(rows, pool) | {TUNED: 1.0, ANY_SCRIPT: pool.get(ANY_SCRIPT, 0.0)}
     before = summed(judge(steps, tools, reader_of(begin, reading, pool, traits, of)) for _, steps, of in trials)
     after = summed(judge(steps, tools, reader_of(one, reading, joined, traits, of)) for one, steps, of in trials)
     guessed = summed(judge(steps, tools, reader_of(one, reading, joined, traits, of)) for one, steps, of in silent)

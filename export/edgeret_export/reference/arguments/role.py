@@ -120,8 +120,8 @@ def load_arguments(bundle: Bundle, encoder: Encoder) -> StoredArguments | None:
 
 def stored_pool(pool: Mapping[str, float]) -> dict[str, float]:
     """What joins rules and head, as it is stored: without weights of nothing that a reader need not have."""
-    more = {name: pool[name] for name in NAMES if pool.get(name) and name not in POOL}
-    more |= {name: pool[name] for name in (TUNED, ANY_SCRIPT) if name in pool}
+    more = {name: pool[name] for name in (*NAMES, ANY_SCRIPT) if pool.get(name) and name not in POOL}
+    more |= {TUNED: pool[TUNED]} if TUNED in pool else {}
     return {name: float(weight) for name, weight in ({name: pool[name] for name in POOL} | more).items()}
 
 

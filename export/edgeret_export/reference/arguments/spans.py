@@ -65,7 +65,6 @@ _WHOLE = ("told", "command")  # may hold any value: what is told may be about a 
 _UNDATED = frozenset(("", "person", "place", "text"))
 """Kinds that take no day where another parameter takes days."""
 _LAST_LATIN = "\u024f"
-"""Of scripts behind it no small words are known, so that nobody knows where in a sentence a value ends."""
 _FAR, _MOST_WHOLE = 12.0, 3
 
 
@@ -82,6 +81,12 @@ class About(NamedTuple):
 
     name: frozenset[str]
     text: frozenset[str]
+
+
+def is_beyond_latin(text: str) -> bool:
+    """Whether it has letters of other scripts: no small words of these are known, so that no rule knows where in a
+    sentence a value ends."""
+    return not text.isascii() and any(mark > _LAST_LATIN and mark.isalpha() for mark in text)
 
 
 @lru_cache(1024)
@@ -223,7 +228,7 @@ class Suitor:
             return True
         if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
             return True
-        return not (said.isascii() or any_script) and any(mark > _LAST_LATIN and mark.isalpha() for mark in said)
+        return not any_script and is_beyond_latin(said)
 
     def absent(self, parameter: Parameter) -> float:
         """The sum of the signs that nobody said it."""

@@ -171,9 +171,9 @@ def _whole(found: Chunks, chunk: Chunk) -> tuple[int, int]:
     return chunk.first, chunk.last
 
 
-def _begun(found: Chunks, at: int) -> Match | None:
-    """The day or the hour, as whole as it is, from which a word leads on."""
-    for kind in ("moment", "date", "time"):
+def _begun(found: Chunks, at: int, kinds: Sequence[str] = ("moment", "date", "time")) -> Match | None:
+    """The day or the hour, as whole as it is, from which a word at a place leads on."""
+    for kind in kinds:
         for one in found.reading.matches.get(kind, ()):
             if one.last == at and _leads_on(found.reading.units, one.first, at, kind != "date"):
                 return one
@@ -184,13 +184,8 @@ def _is_next_day(found: Chunks, chunk: Chunk) -> bool:
     """Whether an hour ends hours that run over midnight, 1 am of "8 pm - 1 am": of which day is not said."""
     times = found.reading.matches.get("time", ())
     end = next((one for one in times if chunk.first <= one.first and one.last <= chunk.last), None)
-    begun = next((one for one in times if end is not None and one.last == end.first - 1), None)
-    if (
-        chunk.kind == "date"
-        or end is None
-        or begun is None
-        or not _leads_on(found.reading.units, begun.first, begun.last, True)
-    ):
+    begun = None if chunk.kind == "date" or end is None else _begun(found, end.first - 1, ("time",))
+    if end is None or begun is None:
         return False
     since, until = (time_of(said_of(found, one.first, one.last)[1]) for one in (begun, end))
     return since is not None and until is not None and until <= since
@@ -199,8 +194,7 @@ def _is_next_day(found: Chunks, chunk: Chunk) -> bool:
 def hours_of(found: Chunks, chunk: Chunk) -> tuple[int, int]:
     """From where to where the hours stand of which one is: "9-10 am"."""
     times = found.reading.matches.get("time", ())
-    begun = next((one for one in times if one.last == chunk.first - 1), None)
-    if begun is not None and _leads_on(found.reading.units, begun.first, begun.last, True):
+    if (begun := _begun(found, chunk.first - 1, ("time",))) is not None:
         return begun.first, chunk.last
     end = next((one for one in times if one.first == chunk.last + 1), None)
     leads = end is not None and _leads_on(found.reading.units, chunk.first, chunk.last, True)
