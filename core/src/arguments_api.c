@@ -1,6 +1,7 @@
 /* The header's er_arguments: checks what is given, and hands out what fill.c found. */
 
 #include "arguments.h"
+#include "encode.h"
 #include "task.h"
 #include "words.h"
 
@@ -48,17 +49,8 @@ static bool unit_vectors(er_task *task, er_error *error, const float **found)
     const uint32_t d = own.dimension, across = (d + ER_ARG_STEP - 1) / ER_ARG_STEP * ER_ARG_STEP, prefix = er_length_of(task->model->full.spec.query_prefix);
     float *vectors = ER_TAKE(&task->arena, float, (size_t)of->unit_count * across + 1);
     if (!vectors) return false;
-    for (uint32_t i = 0; i < of->unit_count; i++) {
-        float *row = vectors + (size_t)i * across;
-        uint32_t count = 0;
-        for (uint32_t t = 0; t < own.count; t++) {
-            const float *token = own.tokens + (size_t)t * d;
-            if (own.ends[t] <= prefix || own.ends[t] - prefix <= of->units[i].begin || own.begins[t] >= of->units[i].end + prefix) continue;
-            count++;
-            for (uint32_t k = 0; k < d; k++) row[k] += token[k];
-        }
-        for (uint32_t k = 0; k < d && count > 1; k++) row[k] /= (float)count;
-    }
+    for (uint32_t i = 0; i < of->unit_count; i++)
+        er_mean_of_tokens(&own, of->units[i].begin + prefix, of->units[i].end + prefix, vectors + (size_t)i * across);
     *found = vectors;
     return true;
 }

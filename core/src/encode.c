@@ -169,6 +169,18 @@ void er_segments(const float *tokens, uint32_t count, uint32_t dimension, float 
     for (uint32_t s = 0; s < SEGMENTS; s++) er_unit(segments + (size_t)s * dimension, dimension, 1e-12);
 }
 
+void er_mean_of_tokens(const er_encoding *of, uint32_t begin, uint32_t end, float *mean)
+{
+    const uint32_t d = of->dimension;
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < of->count; t++) {
+        if (of->ends[t] <= begin || of->begins[t] >= end) continue;
+        count++;
+        er_add(mean, 1.0f, of->tokens + (size_t)t * d, d);
+    }
+    for (uint32_t i = 0; i < d && count > 1; i++) mean[i] /= (float)count;
+}
+
 /* ---- Words (5.2) ---- */
 
 enum { WORD_NUMBERS = 64 };

@@ -26,6 +26,10 @@ bool er_encoder_works(er_arena *, const er_model *, const er_stage *, const er_p
 /* The segment means (3, dimension) of section 5, of so many rows. */
 void er_segments(const float *tokens, uint32_t count, uint32_t dimension, float *segments);
 
+/* The mean (dimension) of the vectors of all tokens that have one of the code points from `begin` up to `end`, of the prefix and the
+   text; `mean` holds zeros before, and behind it where there is no such token. */
+void er_mean_of_tokens(const er_encoding *, uint32_t begin, uint32_t end, float *mean);
+
 /* A word's vector of 64 numbers (5.2); `of` is the model. Fits er_vector_of. */
 void er_word_vector(const void *of, er_text word, float vector[64]);
 

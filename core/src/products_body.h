@@ -33,14 +33,15 @@ static void NAME(to_bytes)(const float *restrict numbers, const float *restrict 
         for (int64_t i = 0; i < depth; i += 16) EACH(p) {
                 const int64_t at = i + p * WIDTH;
                 const Numbers x = NUMBERS(numbers + at) * NUMBERS(shrink + at);
-                lows[p] = EITHER(x < lows[p], x, lows[p]);
-                highs[p] = EITHER(x > highs[p], x, highs[p]);
+                lows[p] = LESSER(x, lows[p]);
+                highs[p] = GREATER(x, highs[p]);
             }
-        float low = 0.0f, high = 0.0f;
-        EACH(p) for (int k = 0; k < WIDTH; k++) {
-            low = lows[p][k] < low ? lows[p][k] : low;
-            high = highs[p][k] > high ? highs[p][k] : high;
+        float each[2][16];
+        EACH(p) {
+            NUMBERS(each[0] + p * WIDTH) = -lows[p];
+            NUMBERS(each[1] + p * WIDTH) = highs[p];
         }
+        const float low = -most_of(each[0]), high = most_of(each[1]);
         float scale = (high - low) / levels;
         if (!(scale > 1e-30f)) scale = 1e-30f; /* a row of zeros; NaN too */
         const float inverse = 1.0f / scale;
@@ -52,8 +53,8 @@ static void NAME(to_bytes)(const float *restrict numbers, const float *restrict 
         const Numbers none = {0}, most = none + levels;
         for (int64_t i = 0; i < depth; i += WIDTH) {
             Numbers x = NUMBERS(numbers + i) * NUMBERS(shrink + i) * inverse + (zero + 0.5f);
-            x = EITHER(x > none, x, none); /* NaN is 0 */
-            x = EITHER(x < most, x, most);
+            x = GREATER(x, none); /* NaN is 0 */
+            x = LESSER(x, most);
             *(Bytes *)(bytes + i) = __builtin_convertvector(__builtin_convertvector(x, Wholes), Bytes);
         }
     }

@@ -44,12 +44,42 @@ VECTORS(16)
 /* No function: one outside a set of instructions cannot be handed such vectors. */
 #define EITHER(where, yes, no) ((Numbers)(((Wholes)(yes) & (where)) | ((Wholes)(no) & ~(where))))
 
+/* x where it is less, or greater, than y; else y, as where one is no number: what these CPUs have an instruction for. */
+#if defined(__SSE2__)
+#include <immintrin.h>
+#define LESSER(x, y) ((Numbers)JOINED(MIN, WIDTH)(x, y))
+#define GREATER(x, y) ((Numbers)JOINED(MAX, WIDTH)(x, y))
+#define MIN_4(x, y) _mm_min_ps((__m128)(x), (__m128)(y))
+#define MAX_4(x, y) _mm_max_ps((__m128)(x), (__m128)(y))
+#define MIN_8(x, y) _mm256_min_ps((__m256)(x), (__m256)(y))
+#define MAX_8(x, y) _mm256_max_ps((__m256)(x), (__m256)(y))
+#define MIN_16(x, y) _mm512_min_ps((__m512)(x), (__m512)(y))
+#define MAX_16(x, y) _mm512_max_ps((__m512)(x), (__m512)(y))
+#else
+#define LESSER(x, y) EITHER((x) < (y), x, y)
+#define GREATER(x, y) EITHER((x) > (y), x, y)
+#endif
+
 /* Of loops whose sums must stay in registers, wherever else code is made small. */
 #define UNROLLED PRAGMA(GCC unroll 8)
+
+/* The largest of 16 numbers. */
+INLINE float most_of(const float *of)
+{
+    Numbers_4 most = *(const Numbers_4 *)of;
+    UNROLLED for (int k = 4; k < 16; k += 4) {
+        const Numbers_4 x = *(const Numbers_4 *)(of + k);
+        most = (Numbers_4)(((Wholes_4)x & (x > most)) | ((Wholes_4)most & ~(x > most)));
+    }
+    const float a = most[0] > most[1] ? most[0] : most[1], b = most[2] > most[3] ? most[2] : most[3];
+    return a > b ? a : b;
+}
 
 /* Rows are read sixteen numbers at a time, whatever a register holds, so that sums are the same in all sets. */
 #define PARTS (16 / WIDTH)
 #define EACH(p) UNROLLED for (int p = 0; p < PARTS; p++)
+
+static const int32_t PLACE[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}; /* of a register's numbers */
 
 /* So many bytes of a room, of which some are used already; NULL while nobody has the room yet. */
 static void *claim(char *room, size_t *used, int64_t count, size_t size)
@@ -85,7 +115,7 @@ static size_t furnish(Reading *job, char *room)
         desk->wide = claim(room, &used, block * widest, sizeof(float));
         desk->next = claim(room, &used, block * hidden, sizeof(float));
         desk->other = claim(room, &used, block * hidden, sizeof(float));
-        desk->keys = claim(room, &used, across * (3 * size + 4), sizeof(float));
+        desk->keys = claim(room, &used, across * (3 * size + 8), sizeof(float));
         desk->scales = claim(room, &used, block, sizeof(float));
         desk->zeros = claim(room, &used, block, sizeof(int32_t));
         desk->bytes = claim(room, &used, block * widest, 1);
@@ -415,7 +445,7 @@ static size_t furnish_call(const ArgumentHead *of, const ArgumentCall *call, cha
     at->small = claim(room, &used, count * SMALL, sizeof(float));
     at->line = claim(room, &used, 3 * n + 1, sizeof(float));
     at->desk = (Desk){.levels = (float)call->levels};
-    at->desk.keys = claim(room, &used, across * (3 * d / ARG_HEADS + 4), sizeof(float));
+    at->desk.keys = claim(room, &used, across * (3 * d / ARG_HEADS + 8), sizeof(float));
     at->desk.scales = claim(room, &used, rows, sizeof(float));
     at->desk.zeros = claim(room, &used, rows, sizeof(int32_t));
     at->desk.bytes = claim(room, &used, rows * deepest, 1);

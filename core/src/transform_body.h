@@ -58,45 +58,53 @@ static void NAME(gelu)(float *x, int64_t n)
 
 /* How many vectors of keys, or of values, are summed at a time, for four tokens each: as registers can hold. */
 #define ABREAST (WIDTH < 16 ? 2 : 1)
+#define AT_ONCE (WIDTH < 16 ? 4 : 8)
 
 /* In a room that `put_in` filled: a head's columns of `out` (count, hidden), of all tokens in a room. */
 static void NAME(attend)(int64_t count, int64_t hidden, int64_t size, int64_t h, float *room, float *out)
 {
     const int64_t wide = (count + 15) & ~(int64_t)15;
-    float *keys = room, *shares = keys + size * wide, *queries = shares + 4 * wide, *values = queries + count * size;
-    for (int64_t s = count; s < wide; s++)
-        for (int64_t d = 0; d < size; d++) keys[d * wide + s] = 0.0f;
-    for (int64_t t = 0; t < count; t += 4) {
+    const Numbers none = {0};
+    float *keys = room, *shares = keys + size * wide, *queries = shares + 8 * wide, *values = queries + count * size;
+    for (int64_t t = 0; t < count; t += AT_ONCE) {
         const int64_t last = count - 1;
-        const float *q[4];
-        UNROLLED for (int i = 0; i < 4; i++) q[i] = queries + (t + i < last ? t + i : last) * size;
+        const float *q[AT_ONCE];
+        UNROLLED for (int i = 0; i < AT_ONCE; i++) q[i] = queries + (t + i < last ? t + i : last) * size;
         for (int64_t s = 0; s < wide; s += ABREAST * WIDTH) {
-            Numbers sums[4][ABREAST] = {{{0}}};
+            Numbers sums[AT_ONCE][ABREAST] = {{{0}}};
             for (int64_t d = 0; d < size; d++) UNROLLED for (int p = 0; p < ABREAST; p++) {
                     const Numbers k = NUMBERS(keys + d * wide + s + p * WIDTH);
-                    UNROLLED for (int i = 0; i < 4; i++) sums[i][p] += q[i][d] * k;
+                    UNROLLED for (int i = 0; i < AT_ONCE; i++) sums[i][p] += q[i][d] * k;
                 }
-            UNROLLED for (int i = 0; i < 4; i++)
-                UNROLLED for (int p = 0; p < ABREAST; p++) NUMBERS(shares + i * wide + s + p * WIDTH) = sums[i][p];
+            UNROLLED for (int p = 0; p < ABREAST; p++) {
+                const Wholes there = WHOLES(PLACE) < (int32_t)(count - s - p * WIDTH); /* else no token: its share is nothing */
+                UNROLLED for (int i = 0; i < AT_ONCE; i++)
+                    NUMBERS(shares + i * wide + s + p * WIDTH) = EITHER(there, sums[i][p], none - 1e30f);
+            }
         }
-        for (int i = 0; i < 4 && t + i < count; i++) {
+        for (int i = 0; i < AT_ONCE && t + i < count; i++) {
             float *share = shares + i * wide, sum = 0.0f;
-            for (int64_t s = count; s < wide; s++) share[s] = -1e30f; /* no token: its share is nothing */
-            const float most = largest(share, wide);
+            Numbers mosts[PARTS];
+            float each[16];
+            EACH(p) mosts[p] = none + share[0];
+            for (int64_t s = 0; s < wide; s += 16) EACH(p) mosts[p] = GREATER(NUMBERS(share + s + p * WIDTH), mosts[p]);
+            EACH(p) NUMBERS(each + p * WIDTH) = mosts[p];
+            const float most = most_of(each);
             for (int64_t s = 0; s < wide; s += WIDTH) NUMBERS(share + s) = NAME(powers)(NUMBERS(share + s) - most);
             Numbers parts[PARTS] = {{0}};
             for (int64_t s = 0; s < wide; s += 16) EACH(p) parts[p] += NUMBERS(share + s + p * WIDTH);
             EACH(p) for (int k = 0; k < WIDTH; k++) sum += parts[p][k];
-            const Numbers inverse = (Numbers){0} + 1.0f / sum;
-            for (int64_t s = 0; s < wide; s += WIDTH) NUMBERS(share + s) *= inverse;
+            const Numbers inverse = none + 1.0f / sum;
+            for (int64_t s = 0; s < wide; s += WIDTH)
+                NUMBERS(share + s) = EITHER(WHOLES(PLACE) < (int32_t)(count - s), NUMBERS(share + s), none) * inverse;
         }
         for (int64_t d = 0; d < size; d += ABREAST * WIDTH) {
-            Numbers sums[4][ABREAST] = {{{0}}};
+            Numbers sums[AT_ONCE][ABREAST] = {{{0}}};
             for (int64_t s = 0; s < count; s++) UNROLLED for (int p = 0; p < ABREAST; p++) {
                     const Numbers v = NUMBERS(values + s * size + d + p * WIDTH);
-                    UNROLLED for (int i = 0; i < 4; i++) sums[i][p] += shares[i * wide + s] * v;
+                    UNROLLED for (int i = 0; i < AT_ONCE; i++) sums[i][p] += shares[i * wide + s] * v;
                 }
-            UNROLLED for (int i = 0; i < 4; i++)
+            UNROLLED for (int i = 0; i < AT_ONCE; i++)
                 if (t + i < count)
                     UNROLLED for (int p = 0; p < ABREAST; p++)
                         NUMBERS(out + (t + i) * hidden + h * size + d + p * WIDTH) = sums[i][p];
@@ -153,3 +161,4 @@ static float NAME(sum_of_powers)(const float *scores, int64_t n, float most)
 }
 
 #undef ABREAST
+#undef AT_ONCE

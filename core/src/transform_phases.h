@@ -1,16 +1,19 @@
 /* A transformer's phases, which are the same in every set of instructions: what takes their time is what the desk's set
    has. transform.c includes this once. */
 
-/* A room for attention holds a head's keys on their side, (size, wide), where `wide` is count made a multiple of 16; four
+/* A room for attention holds a head's keys on their side, (size, wide), where `wide` is count made a multiple of 16; eight
    rows of `wide`; then queries and values (count, size). This puts in those of token s, of its query, key and value. */
 static void put_in(const float *row, int64_t s, int64_t count, int64_t hidden, int64_t size, float *room)
 {
     const int64_t wide = (count + 15) & ~(int64_t)15;
     const float scale = 1.0f / sqrtf((float)size);
-    float *queries = room + (size + 4) * wide + s * size, *values = queries + count * size;
-    for (int64_t d = 0; d < size; d++) room[d * wide + s] = row[hidden + d] * scale;
-    memcpy(queries, row, (size_t)size * sizeof *row);
-    memcpy(values, row + 2 * hidden, (size_t)size * sizeof *row);
+    float *queries = room + (size + 8) * wide + s * size, *values = queries + count * size;
+    for (int64_t d = 0; d < size; d += 4) { /* as heads have a multiple of it */
+        const Numbers_4 keys = *(const Numbers_4 *)(row + hidden + d) * scale;
+        UNROLLED for (int i = 0; i < 4; i++) room[(d + i) * wide + s] = keys[i];
+        *(Numbers_4 *)(queries + d) = *(const Numbers_4 *)(row + d);
+        *(Numbers_4 *)(values + d) = *(const Numbers_4 *)(row + 2 * hidden + d);
+    }
 }
 
 /* A layer's second half: `tokens` (count, hidden) are what those `before` become by what they attended to. */
