@@ -8,6 +8,7 @@ import re._parser
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from begins import told_of
 from characters import CASED, FOLDED, MANY, Set, key, letter, letter_bytes, set_of, source_of
 
 FIRST_LIST, MOST_LISTS = 0xE000, 16  # private code points stand for lists of words in an expression
@@ -60,6 +61,7 @@ class Programs:
         self.counters = 0  # of repeats that are open
         self.shared: dict[tuple[str, int], tuple[int, int]] = {}  # parts, each with where it begins and its depth
         self.needed = 0  # keys of characters, one of which every match of the last one has
+        self.begins: list[tuple[int, ...]] = []  # of matches, as `begins.told_of` has them
 
     def share(self, expression: str, flags: int, depth: int) -> None:
         """Compiles a part once for all that have it from now on. One of a depth may have others of the next depth."""
@@ -81,8 +83,9 @@ class Programs:
                 self.point(at, self.address(self.address(at) + 1))
         self.addresses = []
 
-    def add(self, expression: str, flags: int) -> tuple[int, int, int]:
-        """Compiles one more: where it begins, the number of its first characters, and its flags."""
+    def add(self, expression: str, flags: int, looked: bool = False) -> tuple[int, ...]:
+        """Compiles one more: where it begins, the number of its first characters, its flags, and with `looked` the number
+        of what three characters it begins with, from 1 on, where it ignores case and that is known."""
         self.flags = flags & re.IGNORECASE
         parsed = re._parser.parse(expression, flags)
         named = {number: GROUPS.index(name) for name, number in parsed.state.groupdict.items()}
@@ -100,7 +103,29 @@ class Programs:
         self.emit("MATCH")
         self.needed = self.needed_by(tree)
         self.settle()
-        return start, MANY if first.empty else self.first_number(first.keys), told
+        return start, MANY if first.empty else self.first_number(first.keys), told, *(self.begins_number(tree) if looked and self.flags else ())
+
+    def begins_number(self, tree: Sequence[Any]) -> Sequence[int]:
+        found = told_of(tree, self.keys_of, self.words_of)
+        if found is None:
+            return ()
+        if found not in self.begins:
+            self.begins.append(found)
+        return (self.begins.index(found) + 1,)
+
+    def keys_of(self, op: Any, told: Any) -> int:
+        """The keys of an item of one character, 0 of any other."""
+        if op is sre.LITERAL:
+            return 1 << key(self.folded(told))
+        if op is sre.ANY:
+            return (1 << 256) - 1
+        one = self.one((op, told))
+        return 0 if one is None else one.keys
+
+    def words_of(self, point: int) -> Sequence[str]:
+        """The words that a code point stands for, as texts are looked at."""
+        listed = self.lists[point - FIRST_LIST] if is_list(point) else ()
+        return ["".join(chr(FOLDED[ord(letter)]) for letter in word) for word in listed]
 
     def emit(self, name: str, *told: int) -> None:
         """Writes an instruction and bytes that belong to it."""
@@ -159,7 +184,8 @@ class Programs:
         return First(keys, True)
 
     def needed_by(self, items: Sequence[Any]) -> int:
-        """The fewest keys of characters, one of which a sequence has wherever it matches."""
+        """The fewest keys of characters, one of which a text has wherever a sequence matches; of ASCII first of all, since
+        few texts have others."""
         found = [(1 << 256) - 1]
         for op, told in items:
             if op is sre.BRANCH:
@@ -171,9 +197,11 @@ class Programs:
                 found.append(self.needed_by(told[3]))
             elif op in (sre.MAX_REPEAT, sre.MIN_REPEAT) and told[0]:
                 found.append(self.needed_by(told[2]))
+            elif op is sre.ASSERT:
+                found.append(self.needed_by(told[1]))
             elif op is sre.LITERAL or self.one((op, told)) is not None:
                 found.append(self.first_of(op, told).keys)
-        return min(found, key=int.bit_count)
+        return min(found, key=lambda keys: ((keys & (1 << 128) - 1).bit_count(), keys.bit_count()))
 
     def first_of(self, op: Any, told: Any) -> First:
         if op is sre.LITERAL and is_list(told):

@@ -30,6 +30,7 @@ LANGUAGES = ("en", "de", "fr", "es", "zh")
 DIMENSIONS = ("", "s", "mo", "m", "mi", "g", "lb", "ml", "%", "C", "F", "eur", "usd", "gbp")  # as in pieces.h
 CHUNKS = ("addressee", "command", "chunk", "head", "tail", "joined", "rest", "told", "clause", "sentence")
 ALL = r"(?![\w\W])"  # the very end
+LOOKED_AT = ("date", "time", "duration")  # by three characters first: long expressions, which few words begin
 LISTS: Mapping[str, Iterable[str]] = {
     "COMMON": words.COMMON,
     "BREAK": chunks._BREAKS,
@@ -85,9 +86,11 @@ WHOLE = (
 )  # matched as a whole
 
 
-def number_of(programs: Programs, entries: list[tuple[int, int, int]], text: str, flags: int) -> int:
+def number_of(
+    programs: Programs, entries: list[tuple[int, ...]], text: str, flags: int, looked: bool = False
+) -> int:
     """Adds one more program, and says its number."""
-    entries.append(programs.add(text, flags & re.IGNORECASE))
+    entries.append(programs.add(text, flags & re.IGNORECASE, looked))
     return len(entries) - 1
 
 
@@ -167,7 +170,7 @@ def factor_of(factor: float) -> tuple[int, int]:
     return int(digits.scaleb(scale)), scale
 
 
-def gloss_tables(pool: Pool, programs: Programs, entries: list[tuple[int, int, int]]) -> list[str]:
+def gloss_tables(pool: Pool, programs: Programs, entries: list[tuple[int, ...]]) -> list[str]:
     """What is known of each language in English."""
     found, glossaries = [], []
     for language in LANGUAGES:
@@ -211,7 +214,7 @@ def gloss_tables(pool: Pool, programs: Programs, entries: list[tuple[int, int, i
 
 def tables(programs: Programs) -> str:
     """The whole file, with a book of its own."""
-    pool, entries = Pool(), list[tuple[int, int, int]]()
+    pool, entries = Pool(), list[tuple[int, ...]]()
     pool.at("")
     pool.at("clock")
     pool.at("date")
@@ -222,7 +225,7 @@ def tables(programs: Programs) -> str:
     matched = []
     programs.share(when_patterns.number_pattern(), re.IGNORECASE, 0)
     for kind, pattern in units._patterns():
-        number = number_of(programs, entries, with_lists(pattern.pattern), pattern.flags)
+        number = number_of(programs, entries, with_lists(pattern.pattern), pattern.flags, kind in LOOKED_AT)
         matched.append((number, kinds.index(kind), programs.first_number(programs.needed)))
     for name, pattern in EXPRESSIONS:
         numbers.append((f"ER_P_{name}", number_of(programs, entries, pattern.pattern, pattern.flags)))

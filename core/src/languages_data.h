@@ -699,7 +699,8 @@ static const uint32_t language_others[][4] = {
 {0xffffffff,0xffffffff,0xffffffff,0xffffffff},
 };
 
-const er_book er_language_book = {language_programs, language_code, language_sets, language_ranges, language_firsts, language_ascii, language_others};
+
+const er_book er_language_book = {language_programs, language_code, language_sets, language_ranges, language_firsts, language_ascii, language_others, NULL};
 
 /* By language: numbers of programs, and how words and negations are read. */
 const er_rules er_language_rules[ER_LANGUAGES] = {

@@ -49,10 +49,9 @@ void er_fill_view(const uint32_t *points, uint32_t count, uint32_t *caseless, ui
 
 /* ---- Characters ---- */
 
-static bool is_in(const er_book *book, uint32_t number, uint32_t c, uint8_t kinds)
+/* By categories and ranges: of what is not ASCII. */
+static __attribute__((noinline)) bool is_far_in(const er_book *book, const er_letters *set, uint32_t c, uint8_t kinds)
 {
-    const er_letters *set = &book->sets[number];
-    if (c < 128) return set->ascii[c >> 5] >> (c & 31) & 1;
     const uint32_t category = kinds & ER_IS_DIGIT ? 0 : kinds & ER_IS_WORD ? 1 : kinds & ER_IS_SPACE ? 2 : 3;
     bool found = set->categories >> category & 1;
     const uint32_t *range = book->ranges + 2 * (size_t)set->ranges;
@@ -61,11 +60,30 @@ static bool is_in(const er_book *book, uint32_t number, uint32_t c, uint8_t kind
     return found;
 }
 
+static inline bool is_in(const er_book *book, const er_letters *set, uint32_t c, uint8_t kinds)
+{
+    return c < 128 ? set->ascii[c >> 5] >> (c & 31) & 1 : is_far_in(book, set, c, kinds);
+}
+
 /* By one of 256 numbers, of which a table says whether something may begin with it. */
 static bool may_begin(const er_book *book, uint32_t first, uint32_t c)
 {
     const uint32_t key = c & 127, *row = c < 128 ? book->ascii[book->firsts[first][0]] : book->others[book->firsts[first][1]];
     return row[key >> 5] >> (key & 31) & 1;
+}
+
+/* Of three characters, as begins.py numbers them: a letter, a space, another one or the end. */
+static bool may_begin_so(const uint32_t *begins, const uint32_t *text, uint32_t at, uint32_t count)
+{
+    enum { SPACE = 26, OTHER = 27, MANY_KINDS = 28 };
+    uint32_t number = 0;
+    for (uint32_t i = at; i < at + 3; i++) {
+        const uint32_t c = i < count ? text[i] : 0, letter = c - 'a';
+        if (i == at && letter >= SPACE) return true;
+        number = number * MANY_KINDS + (letter < SPACE ? letter : c == ' ' ? SPACE : OTHER);
+    }
+    number = number * UINT32_C(0x9e3779b1) >> 22;
+    return begins[number >> 5] >> (number & 31) & 1;
 }
 
 static bool is_edge(const er_view *v, uint32_t at)
@@ -143,7 +161,7 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             fits = false;
         } else switch (told[0]) {
         case SET:
-            fits = at < count && is_in(book, told[1], text[at], v->kinds[at]);
+            fits = at < count && is_in(book, &book->sets[told[1]], text[at], v->kinds[at]);
             at++, pc += 2;
             break;
         case ANY:
@@ -161,7 +179,8 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
                 least = at + told[2], pc += 3;
             }
             uint32_t i = at;
-            while (i < limit && is_in(book, told[1], text[i], v->kinds[i])) i++;
+            const er_letters *set = &book->sets[told[1]];
+            while (i < limit && is_in(book, set, text[i], v->kinds[i])) i++;
             m->steps += i - at;
             fits = i >= least;
             if (fits && i > least && !keep(m, pc, i - 1, least)) return false;
@@ -211,7 +230,7 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             break;
         case BEHIND:
         case NOT_BEHIND:
-            fits = (at && is_in(book, told[1], text[at - 1], v->kinds[at - 1])) == (told[0] == BEHIND);
+            fits = (at && is_in(book, &book->sets[told[1]], text[at - 1], v->kinds[at - 1])) == (told[0] == BEHIND);
             pc += 2;
             break;
         case LOOK:
@@ -294,24 +313,33 @@ bool er_matches(er_matcher *m, uint32_t number, const er_view *v, uint32_t at, u
 
 bool er_finds(er_matcher *m, uint32_t number, const er_view *v, uint32_t from, er_span *found)
 {
-    const er_program *program = &m->book->programs[number];
-    const uint32_t *text = program->flags & ER_IGNORES_CASE ? v->caseless : v->points;
-    const bool edge = program->flags & ER_AT_EDGE;
-    const uint32_t last = program->flags & ER_AT_BEGIN ? 0 : v->count;
+    const er_book *book = m->book;
+    const er_program *program = &book->programs[number];
+    const uint32_t *text = program->flags & ER_IGNORES_CASE ? v->caseless : v->points, count = v->count;
+    const bool edge = program->flags & ER_AT_EDGE, anywhere = program->first == ER_ANYWHERE;
+    const uint32_t last = program->flags & ER_AT_BEGIN ? 0 : count;
     const uint64_t most = m->steps + MOST_STEPS;
+    const uint32_t *ascii = anywhere ? NULL : book->ascii[book->firsts[program->first][0]];
+    /* What many programs begin with, the character before, is looked at here: most places go no further. */
+    const uint32_t *begins = program->begins ? book->begins[program->begins - 1] : NULL;
+    const uint8_t *told = book->code + program->start;
+    const bool behind = *told == BEHIND, guarded = behind || *told == NOT_BEHIND;
+    const er_letters *guard = guarded ? &book->sets[told[1]] : NULL;
+    const uint32_t start = program->start + (guarded ? 2u : 0u);
     forget(m, program);
-    const bool anywhere = program->first == ER_ANYWHERE;
-    const uint32_t *ascii = anywhere ? NULL : m->book->ascii[m->book->firsts[program->first][0]];
     for (uint32_t at = from; at <= last && !m->failed; at++) {
-        if (edge && at && v->kinds[at - 1] & ER_IS_WORD) continue;
         if (!anywhere) {
-            if (at == v->count) break;
+            if (at == count) break;
             const uint32_t c = text[at];
-            if (c < 128 ? !(ascii[c >> 5] >> (c & 31) & 1) : !may_begin(m->book, program->first, c)) continue;
+            if (c < 128 ? !(ascii[c >> 5] >> (c & 31) & 1) : !may_begin(book, program->first, c)) continue;
         }
-        if (!run(m, v, text, program->start, at, most, &found->end)) continue;
-        found->begin = at;
-        return true;
+        if (edge && at && v->kinds[at - 1] & ER_IS_WORD) continue;
+        if (guarded && (at && is_in(book, guard, text[at - 1], v->kinds[at - 1])) != behind) continue;
+        if (begins && !may_begin_so(begins, text, at, count)) continue;
+        if (run(m, v, text, start, at, most, &found->end)) {
+            found->begin = at;
+            return true;
+        }
     }
     return false;
 }

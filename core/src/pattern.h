@@ -33,6 +33,7 @@ typedef struct {
     uint16_t start; /* in the code of its book */
     uint16_t first; /* the number of the characters that a match begins with; ER_ANYWHERE: it may be empty */
     uint8_t flags;
+    uint8_t begins; /* the number of what three characters it begins with, from 1 on; 0: nobody knows */
 } er_program;
 
 enum { ER_ANYWHERE = 0xffff };
@@ -54,6 +55,7 @@ typedef struct {
     const uint32_t *ranges;      /* first and last ones */
     const uint8_t (*firsts)[2];  /* the rows of `ascii`, and of `others` */
     const uint32_t (*ascii)[4], (*others)[4];
+    const uint32_t (*begins)[32]; /* bits for three characters, of which the first is a letter, as begins.py numbers them */
 } er_book;
 
 /* A letter of a program or of a known word, as expressions.py tells it, and on to the next. */
