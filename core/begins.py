@@ -1,4 +1,4 @@
-"""How what an expression matches may begin: of its first three characters a bit for each three that there may be, so that
+"""How what an expression matches may begin: a bit for each three characters that may be its first ones, so that
 src/pattern.c leaves most words of a text aside at a glance. Knows nothing of programs."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Words = Callable[[int], Iterable[str]]
 
 
 def told_of(items: Sequence[Any], keys: Keys, words: Words) -> tuple[int, ...] | None:
-    """The bits for an expression, 32 in each number, in order; None for one that begins with no letter, or may be empty."""
+    """The bits for an expression, 32 in each number, in order; None for what begins with no letter, or may be empty."""
     found = _sequence(items, keys, words)
     if () in found or not any(one[0] < SPACE for one in found):
         return None

@@ -84,8 +84,8 @@ class Programs:
         self.addresses = []
 
     def add(self, expression: str, flags: int, looked: bool = False) -> tuple[int, ...]:
-        """Compiles one more: where it begins, the number of its first characters, its flags, and with `looked` the number
-        of what three characters it begins with, from 1 on, where it ignores case and that is known."""
+        """Compiles one more: where it begins, the number of its first characters, its flags; and with `looked`, where
+        it ignores case, the number of the threes of characters that it begins with, from 1 on."""
         self.flags = flags & re.IGNORECASE
         parsed = re._parser.parse(expression, flags)
         named = {number: GROUPS.index(name) for name, number in parsed.state.groupdict.items()}
@@ -103,7 +103,8 @@ class Programs:
         self.emit("MATCH")
         self.needed = self.needed_by(tree)
         self.settle()
-        return start, MANY if first.empty else self.first_number(first.keys), told, *(self.begins_number(tree) if looked and self.flags else ())
+        begins = self.begins_number(tree) if looked and self.flags else ()
+        return start, MANY if first.empty else self.first_number(first.keys), told, *begins
 
     def begins_number(self, tree: Sequence[Any]) -> Sequence[int]:
         found = told_of(tree, self.keys_of, self.words_of)
@@ -184,8 +185,8 @@ class Programs:
         return First(keys, True)
 
     def needed_by(self, items: Sequence[Any]) -> int:
-        """The fewest keys of characters, one of which a text has wherever a sequence matches; of ASCII first of all, since
-        few texts have others."""
+        """The fewest keys of characters, one of which a text has wherever a sequence matches; of ASCII first of all,
+        since few texts have others."""
         found = [(1 << 256) - 1]
         for op, told in items:
             if op is sre.BRANCH:

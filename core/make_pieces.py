@@ -30,7 +30,7 @@ LANGUAGES = ("en", "de", "fr", "es", "zh")
 DIMENSIONS = ("", "s", "mo", "m", "mi", "g", "lb", "ml", "%", "C", "F", "eur", "usd", "gbp")  # as in pieces.h
 CHUNKS = ("addressee", "command", "chunk", "head", "tail", "joined", "rest", "told", "clause", "sentence")
 ALL = r"(?![\w\W])"  # the very end
-LOOKED_AT = ("date", "time", "duration")  # by three characters first: long expressions, which few words begin
+LOOKED_AT = ("date", "time", "duration", "NOT_VALUES")  # by three characters first: few words begin what is long
 LISTS: Mapping[str, Iterable[str]] = {
     "COMMON": words.COMMON,
     "BREAK": chunks._BREAKS,
@@ -86,9 +86,7 @@ WHOLE = (
 )  # matched as a whole
 
 
-def number_of(
-    programs: Programs, entries: list[tuple[int, ...]], text: str, flags: int, looked: bool = False
-) -> int:
+def number_of(programs: Programs, entries: list[tuple[int, ...]], text: str, flags: int, looked: bool = False) -> int:
     """Adds one more program, and says its number."""
     entries.append(programs.add(text, flags & re.IGNORECASE, looked))
     return len(entries) - 1
@@ -228,7 +226,8 @@ def tables(programs: Programs) -> str:
         number = number_of(programs, entries, with_lists(pattern.pattern), pattern.flags, kind in LOOKED_AT)
         matched.append((number, kinds.index(kind), programs.first_number(programs.needed)))
     for name, pattern in EXPRESSIONS:
-        numbers.append((f"ER_P_{name}", number_of(programs, entries, pattern.pattern, pattern.flags)))
+        number = number_of(programs, entries, pattern.pattern, pattern.flags, name in LOOKED_AT)
+        numbers.append((f"ER_P_{name}", number))
     for name, pattern in WHOLE:
         numbers.append((f"ER_P_{name}", number_of(programs, entries, f"(?:{pattern.pattern}){ALL}", pattern.flags)))
     body = [

@@ -219,7 +219,7 @@ bool er_point_call(er_arena *arena, const er_pointer *of, const er_pointed *tool
                                .chunk_count = at->place_count, .levels = of->levels};
     const ArgumentShares shares = {spans, options, absent};
     const er_place place = er_mark(arena);
-    float *room = ER_TAKE(arena, float, er_point(&of->head, &call, of->set, NULL, NULL));
+    float *room = er_take_any(arena, (size_t)er_point(&of->head, &call, of->set, NULL, NULL), sizeof *room);
     if (!room) return false;
     er_point(&of->head, &call, of->set, room, &shares);
     er_release(arena, place);

@@ -48,13 +48,16 @@ static er_block *more(er_arena *arena, size_t least)
     return block;
 }
 
-void *er_take(er_arena *arena, size_t count, size_t size)
+/* What so many take, in whole lines. */
+static size_t bytes_of(size_t count, size_t size) { return (count * size + LINE - 1) & ~(size_t)(LINE - 1); }
+
+void *er_take_any(er_arena *arena, size_t count, size_t size)
 {
     if (size && count > (SIZE_MAX / 4) / size) {
         er_refuse(arena->error, ER_NO_MEMORY, "no memory for %zu times %zu bytes", count, size);
         return NULL;
     }
-    const size_t bytes = (count * size + LINE - 1) & ~(size_t)(LINE - 1);
+    const size_t bytes = bytes_of(count, size);
     er_block *block = arena->blocks;
     if (!block || block->size - block->used < bytes) block = more(arena, bytes);
     if (!block) {
@@ -63,7 +66,13 @@ void *er_take(er_arena *arena, size_t count, size_t size)
     }
     void *found = block->bytes + block->used;
     block->used += bytes;
-    if (!block->zeros) memset(found, 0, bytes);
+    return found;
+}
+
+void *er_take(er_arena *arena, size_t count, size_t size)
+{
+    void *found = er_take_any(arena, count, size);
+    if (found && !arena->blocks->zeros) memset(found, 0, bytes_of(count, size));
     return found;
 }
 

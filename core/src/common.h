@@ -24,6 +24,8 @@ typedef struct {
 /* Zeroed memory at a multiple of 64, which lives as long as the arena; NULL, and the arena's error set, where there is
    none. Products of sizes that would wrap are refused likewise. */
 void *er_take(er_arena *, size_t count, size_t size);
+/* The same with whatever it holds, for what is written before it is read, and large. */
+void *er_take_any(er_arena *, size_t count, size_t size);
 void er_give_back(er_arena *);
 
 /* What only a scope needs: everything that was taken since er_mark goes with er_release. */

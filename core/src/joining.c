@@ -37,7 +37,7 @@ static void mark_unit(const er_suitor *s, uint32_t i, float *row)
     row[9] = length == 1 && point < 128 && point && strchr(".!?;:", (int)point);
     row[10] = er_listed_in(unit->lower, "and or und oder et ou y o &");
     row[11] = (float)(length / 10.0);
-    row[12] = er_is_common(unit->lower);
+    row[12] = er_is_common_unit(unit);
     row[13] = i && unit[-1].clause != unit->clause;
     row[OWN] = s->own[i];
     row[NEAR] = (float)s->near[unit->clause];
@@ -124,7 +124,7 @@ static void know(const er_suitor *s, er_headed *to)
     uint32_t talk = 0;
     double sure = 0.0;
     for (uint32_t i = 0; i < of->unit_count; i++)
-        talk += er_is_common(of->units[i].lower) || er_listed_in(of->units[i].lower, "hey hi pls i'm i'd i'll");
+        talk += er_is_common_unit(&of->units[i]) || er_listed_in(of->units[i].lower, "hey hi pls i'm i'd i'll");
     const float *options = to->shares.options, *spans = to->shares.spans;
     for (uint32_t p = 0; p < to->tool->pointed.count; p++, spans += to->units * ER_ARG_LONGEST) {
         const uint32_t count = (uint32_t)to->tool->pointed.counts[p];

@@ -45,6 +45,8 @@ uint64_t er_lists_of(er_text lower)
     return at == SIZE_MAX ? 0 : listed_sets[listed_words[at].set];
 }
 
+bool er_is_common_unit(const er_unit *unit) { return ER_IN(unit, COMMON); }
+
 int er_numeral_of(er_text lower)
 {
     const size_t at = PLACE(numerals, lower);

@@ -35,6 +35,8 @@ typedef struct {
     bool same;                  /* `lower` is its own lower case, no other language's */
 } er_unit;
 
+bool er_is_common_unit(const er_unit *); /* as er_is_common of its `lower`, at a glance */
+
 /* Units of a kind, from the first up to the one behind the last. */
 typedef struct {
     uint16_t first, last;

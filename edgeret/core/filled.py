@@ -22,8 +22,12 @@ _STRING = 4
 """`er_type`: what is no string is JSON."""
 _ARGUMENT = Struct("@PNiPNiIIdiPNiPNiPNI0P")
 """`er_argument`: name, value, source, begin, end, confidence, three alternatives, how many of them there are."""
+_ALTERNATIVES = 9
+"""Where these begin, three fields each."""
 _MISSING = Struct("@PNPN")
 """`er_missing`: name and question."""
+_string_at = c.string_at
+_decoded = json.JSONDecoder().raw_decode  # of what the library wrote, without space around it
 
 
 class Asked(Protocol):
@@ -80,19 +84,24 @@ def _json(value: Any) -> Text:
 
 
 def _argument(one: Sequence[Any]) -> tuple[str, Argument]:
-    name, length, kind, at, size, source, begin, end, sure, *others, count = one
-    alternatives = tuple(_value(*others[3 * i : 3 * i + 3]) for i in range(count))
-    span = (begin, end) if end else None
-    return _text(name, length), Argument(_value(kind, at, size), _SOURCES[source], span, sure, alternatives)
+    name, length, kind, at, size, source, begin, end, sure = one[:_ALTERNATIVES]
+    count = one[-1]
+    return _text(name, length), Argument(
+        _value(kind, at, size),
+        _SOURCES[source],
+        (begin, end) if end else None,
+        sure,
+        tuple([_value(*one[i : i + 3]) for i in range(_ALTERNATIVES, _ALTERNATIVES + 3 * count, 3)]) if count else (),
+    )
 
 
 def _text(at: int, length: int) -> str:
-    return c.string_at(at, length).decode() if length else ""
+    return _string_at(at, length).decode() if length else ""
 
 
 def _value(kind: int, at: int, length: int) -> Any:
-    text = _text(at, length)
-    return text if kind == _STRING else json.loads(text)
+    text = _string_at(at, length).decode() if length else ""
+    return text if kind == _STRING else _decoded(text)[0]
 
 
 def sizes() -> tuple[int, int]:
