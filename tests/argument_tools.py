@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from edgeret import Call, Runtime, Tool, from_tools
+from edgeret.bundle import roles
+from edgeret.bundle.reader import verify_bundle
 from edgeret.core.filled import arguments as by_library
+from edgeret.runtime.bases import PACKAGED
 from edgeret_export.reference.arguments.filling import fill
+from edgeret_export.writer import writing
 
 NOW = datetime(2026, 11, 26, 12)
 TEXT = {"type": "string"}
@@ -39,6 +48,24 @@ FLAG = tool("switch_flag", "Switches a flag.", on={"type": "boolean", "descripti
 ALL = {one.name: one for one in (MAIL, MESSAGE, EVENT, CANCEL, TIMER, THEME, FLAG)}
 
 
+@cache
+def _without_head() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="edgeret-rules-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    manifest = verify_bundle(PACKAGED)
+    with writing(folder / "base") as writer:
+        for entry in manifest.files:
+            if entry.role != roles.ARGUMENTS:
+                writer.add_file(entry.name, entry.role, PACKAGED / entry.name, entry.licence, entry.source)
+        writer.finish(dict(manifest.info))
+    return folder / "base"
+
+
+def by_rules(tools: Sequence[Tool]) -> Runtime:
+    """A runtime of these tools alone, whose arguments rules read without a head."""
+    return from_tools(tools, base=_without_head())
+
+
 def same_by_both(runtime: Runtime, name: str, query: str, now: datetime | None = None) -> dict[str, Any]:
     """What a request gives a tool of a bundle without a head, by name: alike by the library and by Python."""
     found = runtime.task(query, now=now).arguments(name)
@@ -50,7 +77,7 @@ def read(of: Tool, query: str, calls: Sequence[Call] = (), now: datetime | None 
     """What a request and the calls before it give, by name."""
     tools = ALL | {of.name: of}
     found = fill(of, query, calls, tools, now)
-    core = from_tools(list(tools.values())).loaded.core
+    core = by_rules(list(tools.values())).loaded.core
     assert core is not None
     assert by_library(core.begin(query, None), of.name, calls, now, True) == found
     return {name: one.value for name, one in found.given.items()}

@@ -24,6 +24,8 @@ from edgeret.bundle.layout import FORMAT_VERSION
 MAPS = ("word-vectors", "words", "index", "hnsw", "graph", "head", "memory", "familiarity", "arguments")
 """Roles whose files are msgpack maps; all but the words name the encoder as their owner, or the tokenizer."""
 OF_TOKENIZER = ("word-vectors",)
+CODES = "encoder-arrays"
+"""A msgpack map as well, which names no owner: it is what the encoder is known by."""
 TREES = ("tools", "exemplars", "tokenizer")
 """Roles whose files are JSON."""
 
@@ -173,11 +175,14 @@ class Forgery:
         for role in TREES:
             if role in self.trees:
                 self.files[role] = (encode_tools if role == "tools" else encode_json)(self.trees[role])
-        self._hash(("encoder", "table", "tokenizer"))
+        if CODES in self.trees:
+            self.files[CODES] = encode(self.trees[CODES])
+        self._hash(("encoder", CODES, "table", "tokenizer"))
         hashes = {entry["role"]: entry["sha256"] for entry in self.entries}
         spec = self.info.get("encoder") if isinstance(self.info, dict) else None
         spec = spec.get("spec") if isinstance(spec, dict) else None
-        weights = hashes.get("encoder", hashes.get("table", ""))  # a table stands in its place (5.1)
+        # A table stands in its place (5.1), or codes do (5.4).
+        weights = next((hashes[role] for role in ("encoder", "table", CODES) if role in hashes), "")
         owner = fingerprint(spec, weights, hashes.get("tokenizer", ""))
         for role in MAPS:
             key, new = ("tokenizer", hashes.get("tokenizer", "")) if role in OF_TOKENIZER else ("encoder", owner)

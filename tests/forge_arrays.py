@@ -133,9 +133,9 @@ def _spoil_number(packed: Packed, array: np.ndarray, which: int, value: float) -
     """The first number, one in the middle, or all."""
     if not array.size:
         return "nothing"
-    if array.dtype.kind == "i":
-        most = min(2**31 - 1, np.iinfo(array.dtype).max)
-        value = int(np.clip(value, -most - 1, most)) if math.isfinite(value) else most
+    if array.dtype.kind in "iu":
+        least, most = (max(-(2**31), np.iinfo(array.dtype).min), min(2**31 - 1, np.iinfo(array.dtype).max))
+        value = int(np.clip(value, least, most)) if math.isfinite(value) else most
     where = (0, array.size * 5 // 8, slice(None))[which]
     with np.errstate(all="ignore"):
         array.ravel()[where] = value

@@ -16,7 +16,7 @@ from forge import Forger, Forgery
 from forge_arrays import ARRAYS, pack
 from forge_bytes import BYTES
 from forge_consistent import CONSISTENT
-from forge_engines import CONTEXT, HNSW, PLANNER, language_model
+from forge_engines import CODES, CONTEXT, HNSW, PLANNER, language_model
 from forge_exercise import Finding, exercise
 from forge_fields import FIELDS, Family, cell
 from forge_manifest import MANIFEST
@@ -29,8 +29,8 @@ PLAIN: dict[str, Family] = {**FIELDS, **ARRAYS, **CONSISTENT, **MANIFEST, **BYTE
 ASKED: dict[str, Family] = {**PLANNER, **ASKING}
 RARE = {"many": 12, "sizes": 4, "wrappings": 3, "tokenizer-texts": 4, "body": 2} | dict.fromkeys(ASKED, 3)
 """Families whose cases are heavy or few: they have their turn once in so many rounds."""
-BASES = ("tiny", "hnsw", "planner")
-"""The good bundles: a tiny one, one with an HNSW graph, one with a language model."""
+BASES = ("tiny", "hnsw", "codes", "planner")
+"""The good bundles: a tiny one, one with an HNSW graph, one with an encoder in codes, one with a language model."""
 Case = tuple[str, int]
 
 
@@ -48,6 +48,7 @@ def two(forgery: Forgery, number: int) -> str:
 FAMILIES: dict[str, tuple[str, Family]] = {
     **{name: ("tiny", family) for name, family in {**PLAIN, "two": two}.items()},
     **{name: ("hnsw", family) for name, family in HNSW.items()},
+    **{name: ("codes", family) for name, family in CODES.items()},
     **{name: ("planner", family) for name, family in ASKED.items()},
 }
 """All families by name, each with the bundle that it forges."""
@@ -64,15 +65,19 @@ def scratch(prefix: str) -> Iterator[Path]:
 
 def make_bases(folder: Path) -> None:
     """Writes the good bundles."""
-    from conftest import TOOLS, tiny_bundle  # with the build host's libraries, which no worker needs
+    from codebook_samples import save_card  # with the build host's libraries, which no worker needs
+    from conftest import TOOLS, tiny_bundle
 
     from edgeret.types import Tool
+    from edgeret_export.build import build_bundle
     from edgeret_export.recipe import Recipe
 
     words = [f"{verb} the {thing}" for verb in ("read", "write", "open", "close") for thing in ("mail", "note", "file")]
     more = [Tool(f"tool_{i}", f"{words[i % len(words)]} {i}") for i in range(74)]
     tiny_bundle(folder / "tiny")
     tiny_bundle(folder / "hnsw", recipe=Recipe(precision="fp32", hnsw_from=2), tools=[*TOOLS, *more])
+    (folder / "card").mkdir()
+    build_bundle(TOOLS, [], folder / "codes", save_card(folder / "card"), Recipe(profile="full"))
     forgery = Forger(folder / "tiny").forgery()
     forgery.add("planner.gguf", "planner", language_model().pack())
     parameters = {"weight": 1.0, "scale": 1.0, "ask_below": 1.0}

@@ -1,4 +1,4 @@
-"""Families of forgeries for the bundles that carry an HNSW graph or a language model.
+"""Families of forgeries for the bundles that carry an HNSW graph, an encoder in codes or a language model.
 
 As in forge_fields.py, a family makes the same forgery of the same number and says what it did.
 """
@@ -183,6 +183,11 @@ HNSW: dict[str, Family] = {
     "words-bytes": bytes_of("words"),
     "words-fields": spoil_map("words"),
     "words-arrays": arrays_of("words"),
+}
+CODES: dict[str, Family] = {
+    "codes-bytes": bytes_of("encoder-arrays"),
+    "codes-fields": spoil_map("encoder-arrays"),
+    "codes-arrays": arrays_of("encoder-arrays"),
 }
 PLANNER: dict[str, Family] = {
     "gguf-bytes": bytes_of("planner"),

@@ -691,9 +691,9 @@ ER_API er_status er_encode(const er_model *, er_text query, float *vector, size_
 
 typedef struct {
     size_t size;         /* sizeof(er_embedder_options) */
-    const void *encoder; /* what will be the file with the role `encoder` (FORMAT.md 5), of so many bytes; stays as long as what is made of it */
+    const void *encoder; /* what will be the file with the role `encoder` (FORMAT.md 5), of so many bytes; NULL where there is none */
     size_t length;
-    er_text arrays;      /* the file with the role `encoder-arrays` (5.4) */
+    er_text arrays;      /* the file with the role `encoder-arrays` (5.4); both files stay as long as what is made of them */
     uint32_t dimension, max_tokens; /* as the bundle's spec will have them */
 } er_embedder_options;
 

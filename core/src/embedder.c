@@ -16,8 +16,8 @@ er_status er_embedder_open(const er_embedder_options *given, er_embedder **made,
     *made = NULL;
     if (!given) return er_refuse(error, ER_BAD_INPUT, "er_embedder_open needs options: the encoder is in them"), ER_BAD_INPUT;
     if (!er_options(&options, sizeof options, given, sizeof given->size, "er_embedder_options", error)) return error->status;
-    if (!options.encoder || !options.arrays.at || !options.dimension || !options.max_tokens)
-        return er_refuse(error, ER_BAD_INPUT, "an encoder needs its two files, a dimension, and how many tokens it reads"), ER_BAD_INPUT;
+    if (!options.arrays.at || !options.dimension || !options.max_tokens)
+        return er_refuse(error, ER_BAD_INPUT, "an encoder needs its arrays, a dimension, and how many tokens it reads"), ER_BAD_INPUT;
     er_arena arena = {.error = error};
     const er_spec spec = {.dimension = options.dimension, .max_tokens = options.max_tokens};
     er_embedder *found = ER_TAKE(&arena, er_embedder, 1);

@@ -33,7 +33,8 @@ void er_mean_of_tokens(const er_encoding *, uint32_t begin, uint32_t end, float 
 /* A word's vector of 64 numbers (5.2); `of` is the model. Fits er_vector_of. */
 void er_word_vector(const void *of, er_text word, float vector[64]);
 
-/* Reads what an encoder's ONNX file holds, by the places that the role `encoder-arrays` gives. */
+/* Reads what an encoder's ONNX file holds, by the places that the role `encoder-arrays` gives; where it is NULL, what that
+   role's file holds itself. */
 bool er_transformer_of(er_arena *, const uint8_t *onnx, size_t length, er_text arrays, const er_spec *, const er_transformer **);
 
 #endif

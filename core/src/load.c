@@ -117,9 +117,9 @@ static bool take_encoder(const er_part *part, const er_model *model, er_stage *s
 {
     if (er_part_entry(part, "table")) return er_table_part(part, &stage->spec, model->tokenizer.ids, &stage->table);
     if ((stage->outside = model->outside)) return true;
-    if (!er_part_entry(part, "encoder") || !er_part_entry(part, "encoder-arrays")) return true; /* vectors come from outside */
-    er_text onnx, arrays;
-    return er_part_file(part, "encoder", &onnx) && er_part_file(part, "encoder-arrays", &arrays) &&
+    if (!er_part_entry(part, "encoder-arrays")) return true; /* vectors come from outside */
+    er_text onnx = {NULL, 0}, arrays; /* without the one, the other holds what it tells of */
+    return (!er_part_entry(part, "encoder") || er_part_file(part, "encoder", &onnx)) && er_part_file(part, "encoder-arrays", &arrays) &&
            er_transformer_of(part->arena, (const uint8_t *)onnx.at, onnx.length, arrays, &stage->spec, &stage->transformer);
 }
 

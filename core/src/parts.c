@@ -128,6 +128,7 @@ static bool weights_of(const er_part *part, const er_fields *told, er_text *weig
 {
     const er_entry *entry = er_part_entry(part, "table");
     if (!entry) entry = er_part_entry(part, "encoder");
+    if (!entry) entry = er_part_entry(part, "encoder-arrays");
     if (entry) return *weights = entry->sha256, true;
     const er_pack *variants = er_pack_get(part->info.map, "variants");
     if (!part->first_stage && variants && variants->kind == ER_PACK_ARRAY && variants->count) return er_field_text(told, "weights", weights);
@@ -143,7 +144,7 @@ typedef struct {
 
 static bool take_spec(const er_fields *map, er_spec *spec, more *told)
 {
-    static const char *const poolings[] = {"mean", "cls", "max", "lasttoken", NULL}, *const precisions[] = {"fp32", "fp16", "int8", NULL};
+    static const char *const poolings[] = {"mean", "cls", "max", "lasttoken", NULL}, *const precisions[] = {"fp32", "fp16", "int8", "codebook", NULL};
     int64_t dimension = 0, tokens = 0;
     const bool fine = er_field_whole(map, "dimension", 1, MOST_DIMENSION, &dimension) &&
                       er_field_whole(map, "max_tokens", 1, MOST_TOKENS, &tokens) && one_of(map, "pooling", poolings, &told->pooling) &&

@@ -20,7 +20,7 @@ typedef struct {
     int32_t own; /* as in er_next_options */
 } trial;
 
-static double least_cosine(er_text precision) { return er_is(precision, "int8") ? 0.98 : er_is(precision, "fp16") ? 0.999 : 0.9999; }
+static double least_cosine(er_text precision) { return er_is(precision, "int8") || er_is(precision, "codebook") ? 0.98 : er_is(precision, "fp16") ? 0.999 : 0.9999; }
 
 static bool senseless(const trial *t, const char *what)
 {

@@ -34,14 +34,16 @@ typedef struct {
     Norm between, behind;
 } Layer;
 
-/* Words (tokens, hidden) are bytes with a scale a row, or where those are NULL `plain` numbers; `places` (positions, hidden)
-   hold what the tokens' type adds, too. */
+/* Words (tokens, hidden) are bytes with a scale a row; or `codes` (tokens, pieces), each for one of 256 vectors of its piece's,
+   which are `plain` then, (pieces, 256, hidden / pieces); or where those are NULL, too, `plain` numbers. `places` (positions,
+   hidden) hold what the tokens' type adds, too. */
 typedef struct {
     const int8_t *words;
+    const uint8_t *codes;
     const float *word_scales, *plain, *places;
     Norm embedded;
     const Layer *layers;
-    int64_t tokens, positions, count, hidden, heads;
+    int64_t tokens, pieces, positions, count, hidden, heads;
 } Transformer;
 
 /* Who has made a part: a worker's number and 1, or 0. */

@@ -127,6 +127,13 @@ static void NAME(begin)(const Reading *job, int64_t first, int64_t count, const 
             const int8_t *word = of->words + id * hidden;
             const float scale = of->word_scales[id];
             for (int64_t i = 0; i < hidden; i++) to[i] = (float)word[i] * scale + place[i];
+        } else if (of->codes) {
+            const int64_t width = hidden / of->pieces;
+            const uint8_t *codes = of->codes + id * of->pieces;
+            for (int64_t p = 0; p < of->pieces; p++) {
+                const float *piece = of->plain + (p * 256 + codes[p]) * width;
+                for (int64_t i = p * width, k = 0; k < width; i++, k++) to[i] = piece[k] + place[i];
+            }
         } else {
             const float *word = of->plain + id * hidden;
             for (int64_t i = 0; i < hidden; i++) to[i] = word[i] + place[i];

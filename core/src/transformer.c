@@ -1,6 +1,6 @@
-/* An encoder's weights, found in its ONNX file by the places that the role `encoder-arrays` gives (section 5.4), and arranged
-   as the CPU reads them fastest. What is behind each place was a graph's once; here it is numbers in ranges that are
-   proved. */
+/* An encoder's weights, found in its ONNX file by the places that the role `encoder-arrays` gives, or in that role's own file
+   (section 5.4), and arranged as the CPU reads them fastest. What is behind each place was a graph's once; here it is numbers
+   in ranges that are proved. */
 
 #include "transformer_parts.h"
 
@@ -11,7 +11,7 @@
 
 #define REMEDY "build the bundle again"
 
-enum { BLOCK = 64, MOST_WIDTH = 16384, MOST_LAYERS = 256, MOST_TOKENS = 1 << 20, MOST_SEVEN = 64 };
+enum { BLOCK = 64, MOST_WIDTH = 16384, MOST_LAYERS = 256, MOST_TOKENS = 1 << 20, MOST_SEVEN = 64, MOST_BITS = 7, BOOK = 256 };
 
 struct er_transformer {
     Transformer of;
@@ -23,7 +23,7 @@ struct er_transformer {
 
 typedef struct {
     er_arena *arena;
-    const uint8_t *onnx;
+    const uint8_t *onnx; /* NULL: arrays are in the maps themselves */
     size_t length;
     int64_t hidden, panel, largest;
 } loader;
@@ -56,6 +56,12 @@ static bool find(const loader *l, const er_fields *of, const char *key, const ch
     *found = (array_at){NULL, 0, 1};
     const er_pack *value = er_pack_get(of->map, key);
     if (!needed && (!value || value->kind == ER_PACK_NIL)) return true;
+    if (!l->onnx) {
+        er_array array;
+        if (!er_field_array(of, key, type, rows, columns, &array)) return false;
+        *found = (array_at){array.at, array.rows, array.columns};
+        return (array.rows && array.rows <= MOST_TOKENS && array.columns && array.columns <= 4 * MOST_WIDTH) || wrong(l, key, "is too small or too large");
+    }
     if (!er_field_map(of, key, &fields) || !er_field_text(&fields, "dtype", &dtype) || !er_field_list(&fields, "shape", &shape) ||
         !er_field_whole(&fields, "at", 0, INT64_MAX, &at))
         return false;
@@ -128,13 +134,36 @@ static int64_t pack(const int8_t *weights, int64_t rows, int64_t columns, int64_
     return largest;
 }
 
+/* How many bits a code of a product has: 0 where it has no book. */
+static bool bits_of(const loader *l, const er_fields *of, array_at *book, int *bits)
+{
+    *bits = 0;
+    if (!find(l, of, "book", "|i1", ER_ANY, 0, false, book) || !book->at) return !book->at;
+    while (*bits < MOST_BITS && (int64_t)1 << *bits < book->rows) ++*bits;
+    return (*bits && (int64_t)1 << *bits == book->rows) || wrong(l, "book", "must have 2, 4, 8 … or 128 numbers");
+}
+
+/* Codes (rows, columns · bits / 8), of a row one after the other from the lowest bit on, as the numbers of the book. */
+static void decode(const uint8_t *codes, int64_t count, int bits, const int8_t *book, int8_t *restrict weights)
+{
+    for (int64_t i = 0; i < count; i += 8, codes += bits) {
+        uint64_t eight = 0;
+        for (int b = 0; b < bits; b++) eight |= (uint64_t)codes[b] << 8 * b;
+        for (int k = 0; k < 8; k++, eight >>= bits) weights[i + k] = book[eight & ((1u << bits) - 1)];
+    }
+}
+
 static bool read_product(loader *l, const er_fields *of, const char *key, int64_t rows, int64_t columns, Product *product)
 {
     er_fields fields;
-    array_at weights;
-    if (!er_field_map(of, key, &fields) || !find(l, &fields, "weights", "|i1", rows, columns, true, &weights)) return false;
+    array_at weights, book;
+    int bits;
+    if (!er_field_map(of, key, &fields) || !bits_of(l, &fields, &book, &bits)) return false;
+    if (bits && columns != ER_ANY) columns = columns * bits / 8;
+    if (!find(l, &fields, "weights", bits ? "|u1" : "|i1", rows, columns, true, &weights)) return false;
     rows = weights.rows;
-    columns = weights.columns;
+    columns = bits ? weights.columns * 8 / bits : weights.columns;
+    if (bits && columns * bits != weights.columns * 8) return wrong(l, key, "has codes that end within a byte");
     if (rows % BLOCK || columns % BLOCK || rows > MOST_WIDTH) return wrong(l, key, "has a width that is no multiple of 64, or more than 16,384");
     if (!read_row(l, &fields, "scales", columns, true, 0.0f, &product->scales) || !read_row(l, &fields, "bias", columns, false, 0.0f, &product->bias) ||
         !read_row(l, &fields, "shrink", rows, false, 1.0f, &product->shrink))
@@ -142,7 +171,16 @@ static bool read_product(loader *l, const er_fields *of, const char *key, int64_
     int8_t *packed = ER_TAKE(l->arena, int8_t, rows * columns);
     int32_t *sums = ER_TAKE(l->arena, int32_t, columns);
     if (!packed || !sums) return false;
-    const int64_t largest = pack((const int8_t *)weights.at, rows, columns, l->panel, packed, sums);
+    const er_place here = er_mark(l->arena);
+    const int8_t *whole = (const int8_t *)weights.at;
+    if (bits) {
+        int8_t *decoded = ER_TAKE(l->arena, int8_t, rows * columns);
+        if (!decoded) return false;
+        decode(weights.at, rows * columns, bits, (const int8_t *)book.at, decoded);
+        whole = decoded;
+    }
+    const int64_t largest = pack(whole, rows, columns, l->panel, packed, sums);
+    er_release(l->arena, here);
     l->largest = largest > l->largest ? largest : l->largest;
     product->packed = packed;
     product->sums = sums;
@@ -159,25 +197,56 @@ static bool read_layer(loader *l, const er_fields *of, Layer *layer)
            read_norm(l, of, "between", &layer->between) && read_norm(l, of, "behind", &layer->behind);
 }
 
-/* Words' rows stay in the file; places get what the first type of token adds. */
+/* Rows of bytes with a scale each, or of numbers, which then are copied; `rows` and `scales` are names. */
+static bool read_rows(const loader *l, const er_fields *of, const char *rows, const char *scales, array_at *found, const float **by, const float **plain)
+{
+    const er_pack *told = er_pack_get(of->map, scales);
+    const bool bytes = told && told->kind != ER_PACK_NIL;
+    *by = *plain = NULL;
+    if (!find(l, of, rows, bytes ? "|i1" : "<f4", ER_ANY, l->hidden, true, found)) return false;
+    return bytes ? read_row(l, of, scales, found->rows, true, 0.0f, by) : floats(l, rows, found, found->rows * l->hidden, 0.0f, plain);
+}
+
+/* Words as codes: of each piece of a row one of the 256 vectors in its book. */
+static bool read_codes(const loader *l, const er_fields *of, Transformer *to)
+{
+    array_at codes, books;
+    const float *scales;
+    if (!find(l, of, "words", "|u1", ER_ANY, ER_ANY, true, &codes)) return false;
+    if (codes.columns > l->hidden || l->hidden % codes.columns) return wrong(l, "words", "have pieces that are no part of the encoder's dimension");
+    const int64_t width = l->hidden / codes.columns;
+    if (!find(l, of, "books", "|i1", codes.columns * BOOK, width, true, &books) || !read_row(l, of, "book_scales", codes.columns, true, 0.0f, &scales))
+        return false;
+    float *numbers = ER_TAKE(l->arena, float, BOOK * l->hidden);
+    if (!numbers) return false;
+    for (int64_t i = 0; i < BOOK * l->hidden; i++) numbers[i] = (float)((const int8_t *)books.at)[i] * scales[i / (BOOK * width)];
+    to->tokens = codes.rows;
+    to->codes = codes.at;
+    to->pieces = codes.columns;
+    to->plain = numbers;
+    return true;
+}
+
+/* Words' rows or codes stay in the file; places get what the first type of token adds. */
 static bool read_embedding(const loader *l, const er_fields *of, uint32_t max_tokens, Transformer *to)
 {
     array_at words, places;
-    const float *first, *table;
-    const er_pack *scales = er_pack_get(of->map, "word_scales");
-    const bool bytes = scales && scales->kind != ER_PACK_NIL;
-    if (!find(l, of, "words", bytes ? "|i1" : "<f4", ER_ANY, l->hidden, true, &words)) return false;
-    to->tokens = words.rows;
-    if (bytes) to->words = (const int8_t *)words.at;
-    if (bytes ? !read_row(l, of, "word_scales", words.rows, true, 0.0f, &to->word_scales) : !floats(l, "words", &words, words.rows * l->hidden, 0.0f, &to->plain))
-        return false;
-    if (!find(l, of, "places", "<f4", ER_ANY, l->hidden, true, &places) || !floats(l, "places", &places, places.rows * l->hidden, 0.0f, &table) ||
-        !read_row(l, of, "type", l->hidden, false, 0.0f, &first))
-        return false;
+    const float *first, *table, *scales;
+    const er_pack *books = er_pack_get(of->map, "books");
+    if (books && books->kind != ER_PACK_NIL) {
+        if (!read_codes(l, of, to)) return false;
+    } else {
+        if (!read_rows(l, of, "words", "word_scales", &words, &to->word_scales, &to->plain)) return false;
+        to->tokens = words.rows;
+        if (to->word_scales) to->words = (const int8_t *)words.at;
+    }
+    if (!read_rows(l, of, "places", "place_scales", &places, &scales, &table) || !read_row(l, of, "type", l->hidden, false, 0.0f, &first)) return false;
     if (places.rows < max_tokens) return wrong(l, "places", "are fewer than the encoder reads tokens");
-    float *sums = (float *)(uintptr_t)table; /* made here, and nobody else's yet */
+    float *sums = scales ? ER_TAKE(l->arena, float, places.rows * l->hidden) : (float *)(uintptr_t)table; /* made here, and nobody else's yet */
+    if (!sums) return false;
     for (int64_t i = 0; i < places.rows; i++)
-        for (int64_t k = 0; k < l->hidden; k++) sums[i * l->hidden + k] += first[k];
+        for (int64_t k = 0, at = i * l->hidden; k < l->hidden; k++, at++)
+            sums[at] = (scales ? (float)((const int8_t *)places.at)[at] * scales[i] : table[at]) + first[k];
     to->places = sums;
     to->positions = places.rows;
     return read_norm(l, of, "embedded", &to->embedded);

@@ -19,8 +19,8 @@ from edgeret.errors import BundleError
 from edgeret.fields import get, short
 from edgeret.quoting import said
 
-DTYPES = ("<f4", "<f2", "<i4", "<i8", "|i1")
-"""The array types of the format: little-endian float32, float16, int32, int64, and int8."""
+DTYPES = ("<f4", "<f2", "<i4", "<i8", "|i1", "|u1")
+"""The array types of the format: little-endian float32, float16, int32, int64, int8, and bytes without a sign."""
 MAX_CONTAINERS, MAX_ITEMS = 100_000, 2_000_000
 """Maps and arrays that one file of ours may hold, and entries of all its arrays together. Empty maps are a byte each in
 a file and 64 in memory: without a bound, 100 MB of them took 7 GB."""

@@ -88,6 +88,12 @@ class Manifest:
         return next((f for f in self.files if f.role == role), None)
 
     @property
+    def encoder(self) -> FileEntry | None:
+        """The file with the encoder's weights, a graph or codes; None where a table or graphs for other hardware are in
+        its place."""
+        return self.file(roles.ENCODER) or self.file(roles.ENCODER_ARRAYS)
+
+    @property
     def fingerprint(self) -> str:
         """The encoder's, which what was learned with it repeats. Raises BundleError where there is none."""
         return str(get(get(self.info, roles.INFO_ENCODER, dict, "manifest"), "fingerprint", str, "manifest"))

@@ -25,11 +25,12 @@ class Embedder:
     """A transformer in int8. Immutable and thread-safe."""
 
     def __init__(self, library: Library, encoder: bytes | mmap, arrays: bytes, dimension: int, max_tokens: int) -> None:
-        """Of what will be a bundle's files `encoder`, which nobody changes meanwhile, and `encoder-arrays`. Raises
-        BundleError for files that are no such encoder."""
+        """Of what will be a bundle's files `encoder`, which nobody changes meanwhile and which may be empty, and
+        `encoder-arrays`. Raises BundleError for files that are no such encoder."""
         self._library, self._handle, self._dimension = library, c.c_void_p(), dimension
-        self._encoder = np.frombuffer(encoder, np.uint8)  # the library reads it where it lies
-        given = self._encoder.ctypes.data, len(self._encoder), Text(arrays, len(arrays))
+        self._encoder, self._arrays = np.frombuffer(encoder or b"\0", np.uint8), arrays  # read where they lie
+        at = self._encoder.ctypes.data if encoder else None
+        given = at, len(encoder), Text(arrays, len(arrays))
         options = _Options(c.sizeof(_Options), *given, dimension, max_tokens)
         ask(library.whole.er_embedder_open, c.byref(options), c.byref(self._handle))
 

@@ -21,9 +21,9 @@ OUTPUT, TOKENS_OUTPUT = "sentence_embedding", "token_embeddings"
 
 MAX_DIMENSION, MAX_TOKENS, MAX_PREFIX = 1 << 16, 8192, 1000
 
-MIN_COSINE: Mapping[str, float] = {"fp32": 0.9999, "fp16": 0.999, "int8": 0.98}
+MIN_COSINE: Mapping[str, float] = {"fp32": 0.9999, "fp16": 0.999, "int8": 0.98, "codebook": 0.98}
 """By precision: what a vector's cosine to the original's, or on a device to the build host's, must at least be."""
-POOLINGS, PRECISIONS = ("mean", "cls", "max", "lasttoken"), ("fp32", "fp16", "int8")
+POOLINGS, PRECISIONS = ("mean", "cls", "max", "lasttoken"), ("fp32", "fp16", "int8", "codebook")
 
 
 SHARED_BY = 2
@@ -62,7 +62,7 @@ class EncoderSpec:
 
     `dimension` is the vector's length, `max_tokens` where a text is cut, `pooling` and `normalised` what the graph
     does after its last layer, `query_prefix` and `tool_prefix` what is put before the text, `precision` one of fp32,
-    fp16, int8 and `instruction_set` the CPU family that int8 was quantised for ("any" otherwise).
+    fp16, int8, codebook and `instruction_set` the CPU family that int8 was quantised for ("any" otherwise).
     """
 
     dimension: int

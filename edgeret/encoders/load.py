@@ -43,7 +43,7 @@ def checked_spec(bundle: Bundle) -> EncoderSpec:
     lacks the weights themselves, and says what they were. Raises BundleError."""
     where = f"{bundle.path} (encoder)"
     spec = EncoderSpec.of(bundle.manifest.info, where)
-    entry = bundle.manifest.file(roles.TABLE) or bundle.manifest.file(roles.ENCODER)
+    entry = bundle.manifest.file(roles.TABLE) or bundle.manifest.encoder
     told = bundle.manifest.info[roles.INFO_ENCODER]
     weights = get(told, "weights", str, where) if entry is None else entry.sha256
     hashes = {entry.role: entry.sha256 for entry in bundle.manifest.files}
@@ -74,4 +74,4 @@ def threads_for(spec: EncoderSpec) -> int:
     """How many CPU threads suit ONNX Runtime where nobody says. With a second one an int8 text of 20 tokens is 6 %
     faster for 1.8 times the CPU time, and on shared cores four times as slow; one in fp32 takes 0.6 of the time for 1.2
     times the CPU time."""
-    return 1 if spec.precision == "int8" else thread_budget()
+    return 1 if spec.precision in ("int8", "codebook") else thread_budget()

@@ -100,7 +100,7 @@ def choose_variant(manifest: Manifest, target: str | None, provider: str, where:
     if not variants and target in (None, CPU):
         return None
     running = [variant for variant in variants if variant.target in LOADABLE]
-    has_encoder = manifest.file(roles.ENCODER) is not None
+    has_encoder = manifest.encoder is not None
     spec = EncoderSpec.of(manifest.info, where)
     target = None if target is None else target.lower()
     wanted = target or (GPU if provider in FOR_GPU else NPU if provider in FOR_NPU else CPU)

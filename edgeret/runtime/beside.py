@@ -15,7 +15,7 @@ from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle
 from edgeret.encoders.providers import choose, first_of, only_cpu
 from edgeret.encoders.variants import Variant, choose_variant
-from edgeret.errors import BundleError, PlannerError
+from edgeret.errors import BundleError, InputError, PlannerError
 from edgeret.fields import get
 from edgeret.host import thread_budget
 from edgeret.planner.lazy import LazyPlanner
@@ -63,6 +63,11 @@ def _encoder(kept: KeptBundle, options: LoadOptions) -> OnnxGraphs | None:
                 stacklevel=2,
             )
         return None
+    if manifest.file(roles.ENCODER) is None and variant is None:
+        raise InputError(
+            f"{kept.path}: its encoder's weights are in codes, which the CPU alone reads, in texts of any length; for "
+            "other hardware build one with --precision int8, fp16 or fp32"
+        )
     from edgeret.encoders.load import load_graphs
 
     graphs = (roles.ENCODER,) if variant is None else tuple(role for role, _ in variant.files)
@@ -73,7 +78,7 @@ def _encoder(kept: KeptBundle, options: LoadOptions) -> OnnxGraphs | None:
 def read_by_library(manifest: Manifest, variant: Variant | None, options: LoadOptions) -> bool:
     """Whether the library encodes texts. It runs a bundle's own encoder in int8 on the CPU; where another CPU family's
     graph suits this one better, but nobody asked for it and ONNX Runtime is not there, the own one as well."""
-    if any(manifest.file(role) is None for role in (roles.ENCODER, roles.ENCODER_ARRAYS)):
+    if manifest.file(roles.ENCODER_ARRAYS) is None:
         return False
     if options.static_tokens is not None:
         return False

@@ -29,7 +29,7 @@ class ReadRole(NamedTuple):
 def argument_role(encoded: Encoded, fingerprint: str, seed: int) -> ReadRole | None:
     """The part of a bundle that reads arguments; None for an encoder that has no head and for a table in its place,
     whose tokens do not know each other."""
-    begin = encoded.argument_card if encoded.exported.role == roles.ENCODER else None
+    begin = None if encoded.exported.role == roles.TABLE else encoded.argument_card
     if begin is None:
         return None
     demonstrations = () if encoded.training is None else encoded.training.demonstrations

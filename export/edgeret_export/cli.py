@@ -28,6 +28,7 @@ from edgeret_export.cut_command import add_cut
 from edgeret_export.delta_command import add_delta
 from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
+from edgeret_export.distil_command import add_distil
 from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
 from edgeret_export.memory import keep_memory
@@ -51,7 +52,7 @@ from edgeret_export.tune_command import add_tune
 from edgeret_export.turns_command import add_turns
 
 _LAB = (
-    *(add_prior, add_token_vectors, add_centre, add_tune, add_average, add_thin, add_cut),
+    *(add_prior, add_token_vectors, add_distil, add_centre, add_tune, add_average, add_thin, add_cut),
     *(add_arguments, add_expand, add_route, add_turns, add_planner, add_trajectories, add_teach),
 )
 """What makes the models that others build with; see docs/howto/tune.md."""
@@ -165,7 +166,8 @@ def _add_models(build: argparse.ArgumentParser) -> None:
     build.add_argument(
         "--precision",
         choices=PRECISION_CHOICES,
-        help="of the encoder (default: auto, which is int8 where that finds the same tools as fp32, else fp32)",
+        help="of the encoder (default: auto, which is int8 where that finds the same tools as fp32, else fp32; "
+        "codebook of a card whose weights are in codes)",
     )
     build.add_argument(
         "--profile",

@@ -35,7 +35,7 @@ def bill(manifest: Manifest, name: str) -> str:
         bom_ref=digest,
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)],
     )
-    files = [_file(entry) for entry in manifest.files]
+    files = [_file(entry, manifest) for entry in manifest.files]
     libraries = [_library(package, version) for package, version in sorted(_toolchain(manifest).items())]
     bom = Bom(
         components=[*files, *libraries],
@@ -55,10 +55,11 @@ def _toolchain(manifest: Manifest) -> Mapping[str, str]:
     return {key: value for key, value in {**found, "edgeret": built_with}.items() if isinstance(value, str)}
 
 
-def _file(entry: FileEntry) -> Component:
+def _file(entry: FileEntry, manifest: Manifest) -> Component:
+    is_model = entry.role in _MODELS or entry == manifest.encoder
     return Component(
         name=entry.name,
-        type=ComponentType.MACHINE_LEARNING_MODEL if entry.role in _MODELS else ComponentType.FILE,
+        type=ComponentType.MACHINE_LEARNING_MODEL if is_model else ComponentType.FILE,
         bom_ref=entry.role,
         description=f"{entry.role}: {entry.source}",
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=entry.sha256)],

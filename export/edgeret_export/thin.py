@@ -50,13 +50,13 @@ def thin_bundle(
                 _copy(writer, source, entry)
         new_hash = writer.finish(_info(manifest, variants, names))
         size = sum(entry.size for entry in writer.entries)
-    every = [*([ITSELF] if manifest.file(roles.ENCODER) else []), *(variant.name for variant in variants)]
+    every = [*([ITSELF] if manifest.encoder else []), *(variant.name for variant in variants)]
     return Thinned(target, new_hash, size, [n for n in every if n in names], [n for n in every if n not in names])
 
 
 def _names(manifest: Manifest, variants: Sequence[Variant], keep: str, source: Path) -> Collection[str]:
     """The graphs that stay."""
-    own = [ITSELF] if manifest.file(roles.ENCODER) is not None else []
+    own = [ITSELF] if manifest.encoder is not None else []
     every = [*own, *(variant.name for variant in variants)]
     keep = keep.lower()
     found = {variant.name for variant in variants if keep in (variant.name, variant.target)}
@@ -65,7 +65,7 @@ def _names(manifest: Manifest, variants: Sequence[Variant], keep: str, source: P
         found |= set(own)
     if not found:
         known = list(dict.fromkeys([*every, *(variant.target for variant in variants)]))
-        why = "is a tiny bundle, which has no graph" if not every else f"has {', '.join(every)}"
+        why = "has no graph" if not every else f"has {', '.join(every)}"
         raise InputError(f"{source}: nothing in it is called '{keep}'; it {why}" + suggestion(keep, (*known, *TARGETS)))
     return found
 
@@ -83,7 +83,7 @@ def _info(manifest: Manifest, variants: Sequence[Variant], names: Collection[str
         info[roles.INFO_VARIANTS] = [variant.to_dict() for variant in variants if variant.name in names]
         if not info[roles.INFO_VARIANTS]:
             del info[roles.INFO_VARIANTS]
-    entry = manifest.file(roles.ENCODER)
+    entry = manifest.encoder
     if entry is not None and ITSELF not in names:
         # The fingerprint is made of it, and must be provable without the file.
         info[roles.INFO_ENCODER] = {**get(info, roles.INFO_ENCODER, dict, where), "weights": entry.sha256}

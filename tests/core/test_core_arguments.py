@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from argument_tools import by_rules
 
 import edgeret
 from edgeret import Arguments, Call, InputError, Runtime, Tool
@@ -81,7 +82,7 @@ def agree(runtime: Runtime, tool: str, query: str, calls: Sequence[Call] = (), n
 @pytest.mark.parametrize("folder", ["farm", "train-bus"])
 def test_calls_of_examples_have_the_same_arguments(folder: str) -> None:
     place = ROOT / "examples" / "calls" / folder
-    runtime = edgeret.from_tools(edgeret.read_tools(place / "tools.jsonl"))
+    runtime = by_rules(edgeret.read_tools(place / "tools.jsonl"))
     for line in (place / "demonstrations.jsonl").read_text("utf-8").splitlines()[::4]:
         plan, made = json.loads(line), list[Call]()
         for call in plan["calls"]:
@@ -92,7 +93,7 @@ def test_calls_of_examples_have_the_same_arguments(folder: str) -> None:
 @pytest.mark.parametrize("language", ["de", "fr", "es", "zh"])
 def test_other_languages_have_them_too(language: str) -> None:
     place = ROOT / "examples" / "transfer" / "bank"
-    runtime = edgeret.from_tools(edgeret.read_tools(place / "tools.jsonl"))
+    runtime = by_rules(edgeret.read_tools(place / "tools.jsonl"))
     for line in (place / f"demonstrations.{language}.jsonl").read_text("utf-8").splitlines()[::6]:
         plan = json.loads(line)
         for call in plan["calls"]:
@@ -114,7 +115,7 @@ def test_odd_schemas_and_hostile_words_have_them_too() -> None:
         )
         for i in range(len(SCHEMAS))
     ]
-    runtime = edgeret.from_tools(tools)
+    runtime = by_rules(tools)
     results: Sequence[Any] = (None, "plain", '{"event": {"id": 3}}', [{"to": "a@b.de"}, {"to": "c@d.de"}], 4.0)
     given = {"when": "friday", "to": "$out_1", "level": 2.50}
     for i, query in enumerate(HOSTILE):
@@ -132,7 +133,7 @@ def test_words_that_lack_a_part_of_what_is_shown_are_not_sure() -> None:
     def sure_of(shown: str, words: str = query) -> float:
         place = {"type": "string", "description": f"The city{shown}."}
         tool = Tool("weather", "Tells the weather.", {"type": "object", "properties": {"city": place}})
-        runtime = edgeret.from_tools([tool])
+        runtime = by_rules([tool])
         agree(runtime, "weather", words)
         return runtime.task(words).arguments("weather").given["city"].confidence
 
@@ -146,7 +147,7 @@ def test_words_that_lack_a_part_of_what_is_shown_are_not_sure() -> None:
 
 
 def test_what_is_given_wrongly_is_refused_in_words() -> None:
-    runtime = edgeret.from_tools([Tool("find_event", "Looks up an event.", {"type": "object", "properties": {}})])
+    runtime = by_rules([Tool("find_event", "Looks up an event.", {"type": "object", "properties": {}})])
     core = runtime.loaded.core
     assert core is not None
     task = core.begin("look it up", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
-from argument_tools import same_by_both, tool
+from argument_tools import by_rules, same_by_both, tool
 
 import edgeret
 
@@ -35,7 +35,7 @@ TOOLS = [
 
 @pytest.fixture(scope="module")
 def runtime() -> edgeret.Runtime:
-    return edgeret.from_tools(TOOLS)
+    return by_rules(TOOLS)
 
 
 def read(runtime: edgeret.Runtime, name: str, query: str) -> list[object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+from argument_tools import by_rules
 
 import edgeret
 from edgeret.types import Tool
@@ -38,7 +39,7 @@ TOOLS = {
 
 @pytest.fixture(scope="module")
 def runtime() -> edgeret.Runtime:
-    return edgeret.from_tools([*TOOLS.values()])
+    return by_rules([*TOOLS.values()])
 
 
 @pytest.mark.parametrize(

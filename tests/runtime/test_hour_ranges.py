@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
-from argument_tools import same_by_both, tool
+from argument_tools import by_rules, same_by_both, tool
 
 import edgeret
 from edgeret_export.reference.inputs.date_forms import moment
@@ -38,7 +38,7 @@ TOOLS = [
 
 @pytest.fixture(scope="module")
 def runtime() -> edgeret.Runtime:
-    return edgeret.from_tools(TOOLS)
+    return by_rules(TOOLS)
 
 
 def read(runtime: edgeret.Runtime, name: str, query: str) -> list[object]:

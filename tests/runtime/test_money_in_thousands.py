@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from argument_tools import same_by_both, tool
+from argument_tools import by_rules, same_by_both, tool
 
 import edgeret
 
@@ -16,7 +16,7 @@ TOOLS = [
 
 @pytest.fixture(scope="module")
 def runtime() -> edgeret.Runtime:
-    return edgeret.from_tools(TOOLS)
+    return by_rules(TOOLS)
 
 
 @pytest.mark.parametrize(

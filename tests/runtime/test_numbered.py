@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from argument_tools import by_rules
 
 import edgeret
 from edgeret.types import Tool
@@ -46,7 +47,7 @@ TOOLS = {
 
 @pytest.fixture(scope="module")
 def runtime() -> edgeret.Runtime:
-    return edgeret.from_tools([*TOOLS.values()])
+    return by_rules([*TOOLS.values()])
 
 
 @pytest.mark.parametrize(

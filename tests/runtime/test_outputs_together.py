@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from argument_tools import by_rules
 
-import edgeret
 from edgeret.types import Call, Tool
 from edgeret_export.reference.arguments.filling import fill
 
@@ -59,7 +59,7 @@ def free(*badges: int) -> Call:
 )
 def test_a_list_takes_what_lay_there_together(calls: Sequence[Call], expected: list[int]) -> None:
     wanted: Any = [f"$out_{k}" for k in expected]
-    task = edgeret.from_tools(list(TOOLS.values())).task(QUERY)
+    task = by_rules(list(TOOLS.values())).task(QUERY)
     for call in calls:
         task.call(call.tool, call.arguments)
     assert task.arguments("open_door").given["badges"].value == wanted

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from argument_tools import by_rules
+
 import edgeret
 from edgeret.inputs.demonstrations import read_demonstrations
 
@@ -18,7 +20,7 @@ def is_output(value: Any) -> bool:
 
 def test_nearly_all_are_found_and_nearly_all_found_are_right() -> None:
     """Of the plans that an example is chosen by, not of its requests."""
-    runtime = edgeret.from_tools(edgeret.read_tools(DESKTOP / "tools.jsonl"))
+    runtime = by_rules(edgeret.read_tools(DESKTOP / "tools.jsonl"))
     wanted = found = given = right = 0
     for one in read_demonstrations(DESKTOP / "validation.jsonl", runtime.tools):
         task = runtime.task(one.query)

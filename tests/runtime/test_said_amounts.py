@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from argument_tools import by_rules
 
 import edgeret
 from edgeret.types import Tool
@@ -49,7 +50,7 @@ TOOLS = {
 
 @pytest.fixture(scope="module")
 def runtime() -> edgeret.Runtime:
-    return edgeret.from_tools([*TOOLS.values()])
+    return by_rules([*TOOLS.values()])
 
 
 @pytest.mark.filterwarnings("ignore::edgeret.LanguageWarning")

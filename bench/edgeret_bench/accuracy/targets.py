@@ -58,7 +58,8 @@ def run(
         read = _read(runtimes, [d.query for d in chosen])
         sizes = {entry.role: entry.size for entry in manifest.files}
         files = {v.name: [role for role, _ in v.files] for v in read_variants(manifest, str(path))}
-        files |= {ITSELF: [roles.ENCODER], STATIC: [roles.of_part(roles.STATIC, roles.TABLE)]}
+        own = roles.ENCODER if manifest.encoder is None else manifest.encoder.role
+        files |= {ITSELF: [own], STATIC: [roles.of_part(roles.STATIC, roles.TABLE)]}
         files[CASCADE] = [*files[ITSELF], *files[STATIC]]
         graphs = {
             name: {

@@ -19,7 +19,7 @@ from edgeret_export.encoders.pretrained import NONE, made_for
 from edgeret_export.reference.arguments.role import pool_of, stored_pool, weights_of
 from edgeret_export.reference.scoring.argument_head import pack_head, unpack_head
 from edgeret_export.reference.scoring.argument_shape import TRAITS
-from edgeret_export.sources.cards import Card, cards_folder
+from edgeret_export.sources.cards import Card, cards_folder, teacher_of
 
 FOLDER, SUFFIX = "arguments", ".msgpack"
 
@@ -72,6 +72,7 @@ def argument_card_of(card: Card, told: str | None = None) -> ArgumentCard | None
     is shipped. Raises InputError for a file that is none, or is another encoder's."""
     if told == NONE:
         return None
+    card = teacher_of(card)
     path = Path(str(cards_folder())) / FOLDER / f"{card.name}{SUFFIX}" if told is None else Path(told)
     if told is None and not path.is_file():
         return None

@@ -21,17 +21,21 @@ from edgeret_export.encoders.vocabulary import cut_folder
 from edgeret_export.reference.encoders.tokenizer import load_tokenizer
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.centres import read_centre
+from edgeret_export.sources.codebook import ARRAYS
 from edgeret_export.sources.encoder_card import EncoderCard
 from edgeret_export.sources.fetch import fetch
 
 EXPORT_RECIPE = 4
 """Raised with any change to how a model is exported, so that the cache does not answer with the old way."""
+CODEBOOK = "codebook"
+"""The precision, and the layout, of weights in codes."""
 TOOLCHAIN = ("torch", "transformers", "optimum-onnx", "onnx", "onnxruntime")
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedEncoder:
-    """An ONNX model or a table of token vectors (`role`) with its tokenizer, and what the runtime needs to know."""
+    """An ONNX model, weights in codes or a table of token vectors (`role`) with its tokenizer, and what the runtime
+    needs to know."""
 
     model: bytes
     tokenizer: bytes
@@ -64,6 +68,8 @@ def export_encoder(
     centre = read_centre(card)
     folder, changes = _prepared(card, encoder, offline)
     tokenizer = (folder / "tokenizer.json").read_bytes()
+    if precision == CODEBOOK:
+        return _in_codes(card, encoder, folder, toolchain)
     keep = encoder.int8_keep[attempt] if precision == "int8" else ""
     parts = [
         ("recipe", EXPORT_RECIPE),
@@ -85,7 +91,11 @@ def export_encoder(
         graph = export_onnx(folder, encoder.pooling, encoder.truncate, centre) if source is None else read_onnx(source)
         model = convert(graph, precision, family, tokenizer, encoder.max_tokens, keep)
         remember(key, model)
-    spec = EncoderSpec(
+    return ExportedEncoder(model, tokenizer, _spec(encoder, precision, family), folder, toolchain, centre=centre)
+
+
+def _spec(encoder: EncoderCard, precision: str, family: str) -> EncoderSpec:
+    return EncoderSpec(
         dimension=encoder.truncate or encoder.dimension,
         max_tokens=encoder.max_tokens,
         pooling=encoder.pooling,
@@ -95,7 +105,23 @@ def export_encoder(
         precision=precision,
         instruction_set=family,
     )
-    return ExportedEncoder(model, tokenizer, spec, folder, toolchain, centre=centre)
+
+
+def _in_codes(card: Card, encoder: EncoderCard, folder: Path, toolchain: Mapping[str, str]) -> ExportedEncoder:
+    """The card's codes as they are. Raises InputError for a card without, or one that changes what they stand for."""
+    changed = encoder.truncate or encoder.adapter or encoder.centre or encoder.scripts
+    if not in_codes(card) or changed:
+        raise InputError(
+            f"model card '{card.name}': its weights are in no codes, or not as they are; choose another --precision, "
+            "or make an encoder in codes with: edgeret-export lab distil"
+        )
+    arrays, tokenizer = (folder / ARRAYS).read_bytes(), (folder / "tokenizer.json").read_bytes()
+    return ExportedEncoder(arrays, tokenizer, _spec(encoder, CODEBOOK, "any"), folder, toolchain, roles.ENCODER_ARRAYS)
+
+
+def in_codes(card: Card) -> bool:
+    """Whether a card's weights are in codes."""
+    return card.converted is not None and card.converted.layout == CODEBOOK
 
 
 def _prepared(card: Card, encoder: EncoderCard, offline: bool) -> tuple[Path, list[tuple[str, str]]]:
@@ -121,6 +147,8 @@ def attempts(card: Card, precision: str | None) -> Sequence[tuple[str, int]]:
     another kind.
     """
     encoder = encoder_of(card)
+    if in_codes(card) and precision in (None, CODEBOOK):
+        return [(CODEBOOK, 0), *([] if precision else [("fp32", 0)])]
     int8 = [("int8", attempt) for attempt in range(len(encoder.int8_keep))]
     if precision is None:
         # Not by fp16: on CPUs ONNX Runtime casts it to fp32 and back, and a text took 1.1 times as long (AVX-512).

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle import roles
+from edgeret.bundle.codec import unpack
 from edgeret.errors import InputError
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.onnx_graph import read_onnx
 from edgeret_export.encoders.static import principal
+from edgeret_export.reference.encoders.codebook import words_of
 from edgeret_export.reference.encoders.tokenizer import load_tokenizer
 from edgeret_export.reference.encoders.word_vectors import DIMENSION, WordVectors
 from edgeret_export.reference.few_bits import to_halves
@@ -25,7 +28,7 @@ def word_vectors(exported: ExportedEncoder) -> NDArray[np.float32]:
     their mean, along the directions that hold most of them. Zeros for a piece that stands for no word, such as the one
     for what is unknown: two unknown words would be the same. Raises InputError for a graph that looks no tokens up."""
     tokenizer = load_tokenizer(exported.tokenizer, exported.spec.max_tokens, "encoder").library
-    table = _looked_up(read_onnx(exported.model))
+    table = _table(exported)
     pieces = tokenizer.get_vocab_size()
     rows = np.zeros((pieces, table.shape[1]), np.float32)
     rows[: len(table)] = table[:pieces]  # some models have rows beyond their vocabulary
@@ -51,6 +54,12 @@ def _no_words(tokenizer: Any) -> list[int]:
     special = [number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special]
     others = (tokenizer.token_to_id(name) for name in (model.get("unk_token") or "", SPACE))
     return [*special, *(number for number in (*others, model.get("unk_id")) if number is not None)]
+
+
+def _table(exported: ExportedEncoder) -> NDArray[np.float32]:
+    if exported.role == roles.ENCODER_ARRAYS:
+        return words_of(unpack(exported.model, "encoder"), exported.spec.dimension, "encoder")
+    return _looked_up(read_onnx(exported.model))
 
 
 def _looked_up(model: Any) -> NDArray[np.float32]:

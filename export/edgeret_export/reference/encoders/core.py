@@ -43,7 +43,8 @@ class CoreEncoder(WindowEncoder):
         where: str = "encoder",
         threads: int = 1,
     ) -> None:
-        """Of a graph's file and where its weights lie in it (`pack_arrays`); up to `threads` CPUs share a long text.
+        """Of a graph's file and where its weights lie in it (`pack_arrays`), or of no bytes and arrays that hold them;
+        up to `threads` CPUs share a long text.
         Raises BundleError for files that are not those of an encoder."""
         super().__init__(tokenizer, spec, spec.max_tokens, where)
         self._embedder = Embedder(the_library(), data, arrays, spec.dimension, spec.max_tokens)

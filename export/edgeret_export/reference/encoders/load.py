@@ -13,7 +13,7 @@ from edgeret.encoders.providers import ProviderChoice, choose
 from edgeret.encoders.variants import Variant
 from edgeret.host import thread_budget
 from edgeret_export.reference.encoders.base import Encoder
-from edgeret_export.reference.encoders.core import core_encoder
+from edgeret_export.reference.encoders.core import CoreEncoder, core_encoder
 from edgeret_export.reference.encoders.onnx import OnnxEncoder
 from edgeret_export.reference.encoders.static import StaticEncoder
 from edgeret_export.reference.encoders.windows import WindowEncoder
@@ -45,6 +45,8 @@ def load_encoder(
     else:
         if variant is not None:
             spec, where = variant.spec, f"{bundle.path} ({variant.name})"
+        if variant is None and bundle.manifest.file(roles.ENCODER) is None:
+            return CoreEncoder(b"", bundle.read(roles.ENCODER_ARRAYS), tokenizer, spec, where, threads or SHARED_BY)
         model = graphs_of(bundle, ENCODER_ALONE if variant is None else variant.files, static_tokens, where)
         ours = None
         if compiled and static_tokens is None and not isinstance(model, list):
@@ -59,6 +61,8 @@ def load_encoder(
 
 def start_encoder(model: bytes, tokenizer: bytes, spec: EncoderSpec, threads: int = 1) -> WindowEncoder:
     """An encoder that is in no bundle yet, on this CPU as a bundle's would run. Raises as `load_encoder` does."""
+    if spec.precision == "codebook":
+        return CoreEncoder(b"", model, tokenizer, spec, threads=threads)
     ours = core_encoder(model, tokenizer, spec, threads=threads)
     return ours or OnnxEncoder(model, tokenizer, spec, choose(("cpu",), False, {}), threads)
 
