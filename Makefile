@@ -165,7 +165,7 @@ docs: $(VENV)/.dev
 ## base: make edgeret/base anew, what reads tools where nobody names a bundle
 base: $(VENV)/.export
 	rm -rf edgeret/base
-	$(BIN)/edgeret-export build --tools models/base-tools.jsonl --profile tiny --encoder all-minilm-l6-v2-tools -o edgeret/base
+	$(BIN)/edgeret-export build --tools models/base-tools.jsonl --profile full --encoder all-minilm-l4-tools -o edgeret/base
 
 ## minilm: make the base of edgeret-minilm anew, and its wheel
 minilm: $(VENV)/.export $(VENV)/.wheels

@@ -39,7 +39,7 @@ CLAIMS: Sequence[tuple[str, str]] = (
     ("Reads arguments", "`edgeret-bench arguments bundle --demos requests.jsonl`"),
     ("no telemetry, no network but an endpoint that you name", "`pytest tests/test_telemetry.py`"),
     ("bundles hold no code", "`edgeret verify bundle`, `make fuzz`"),
-    ("With edgeret (6.2 MB packed, 10 unpacked) come numpy and msgpack", "`pytest tests/test_distributions.py`"),
+    ("With edgeret (7.8 MB packed, 10 unpacked) come numpy and msgpack", "`pytest tests/test_distributions.py`"),
     ("A default bundle has 36 MB, a tiny one 8", "`edgeret inspect bundle`"),
     ("44 tools, int8", "`make figures`"),
     ("Apache-2.0, as is the default encoder", "`edgeret inspect bundle`"),

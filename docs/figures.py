@@ -52,7 +52,7 @@ RUNS: Mapping[str, str] = {
     "peers": f"lab peers {DESKTOP} --queries {REQUESTS}",
     "latency": f"latency {DESKTOP} --queries {REQUESTS}",
     "alone": f"next-tool build/figures/alone --demos {REQUESTS}",
-    "alone-tiny": f"next-tool build/figures/alone-tiny --demos {REQUESTS}",
+    "alone-base": f"next-tool build/figures/alone-base --demos {REQUESTS}",
     "alone-tools": f"next-tool build/figures/alone-tools --demos {REQUESTS}",
     "serve": f"lab serve {DESKTOP} --queries {REQUESTS} --rate 200 --core 0 --rounds 3",
     **{
@@ -66,7 +66,7 @@ RUNS: Mapping[str, str] = {
 MADE: Mapping[str, str] = {
     DESKTOP: f"edgeret-export build --tools examples/desktop/tools.jsonl --demos {TRAIN} -o {DESKTOP}",
     "build/figures/alone": f"{ALONE} -o build/figures/alone",
-    "build/figures/alone-tiny": f"{ALONE} --profile tiny -o build/figures/alone-tiny",
+    "build/figures/alone-base": f"{ALONE} --encoder all-minilm-l4-tools -o build/figures/alone-base",
     "build/figures/alone-tools": f"{ALONE} --encoder all-minilm-l6-v2-tools -o build/figures/alone-tools",
     TOOLE: f"edgeret-bench lab fetch toole -o {TOOLE}",
     f"{TOOLE}-one.jsonl": f'grep \'"id": "s\' {TOOLE}/queries.jsonl > {TOOLE}-one.jsonl',

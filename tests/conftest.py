@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import json
 import re
 import shutil
 import signal
@@ -86,8 +87,9 @@ def make_demonstrations(repeats: int = 8) -> list[Demonstration]:
     ]
 
 
-def tiny_exported(seed: int = 0, max_tokens: int = 64) -> ExportedEncoder:
-    """An encoder that means random word vectors: the interface of a real one, in 3 kB."""
+def tiny_exported(seed: int = 0, max_tokens: int = 64, read_by: bytes | None = None) -> ExportedEncoder:
+    """An encoder that means random word vectors: the interface of a real one, in 3 kB; or one for the words of a
+    tokenizer.json that it is `read_by`."""
     from onnx import TensorProto, helper, numpy_helper
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
@@ -98,6 +100,8 @@ def tiny_exported(seed: int = 0, max_tokens: int = 64) -> ExportedEncoder:
     tokenizer.post_processor = processors.TemplateProcessing(
         "[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
+    if read_by is not None:
+        vocabulary = json.loads(read_by)["model"]["vocab"]
     table = np.random.default_rng(seed).normal(size=(len(vocabulary), DIMENSION)).astype(np.float32)
     table[:3] *= 0.05
     nodes = [
@@ -124,7 +128,7 @@ def tiny_exported(seed: int = 0, max_tokens: int = 64) -> ExportedEncoder:
     graph = helper.make_graph(nodes, "tiny", ids, outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     spec = EncoderSpec(DIMENSION, max_tokens, "mean", True, "", "", "fp32", "any")
-    return ExportedEncoder(model.SerializeToString(), tokenizer.to_str().encode(), spec, Path(), {})
+    return ExportedEncoder(model.SerializeToString(), read_by or tokenizer.to_str().encode(), spec, Path(), {})
 
 
 def tiny_card() -> Card:

@@ -9,7 +9,7 @@ from edgeret.errors import BundleError
 GROUP = "edgeret.bases"
 """The entry points by which an installed distribution offers a bundle: each names a path."""
 PACKAGED = Path(__file__).parents[1] / "base"
-"""What comes with edgeret itself: a table of token vectors, which needs no ONNX Runtime."""
+"""What comes with edgeret itself: an encoder in codes, which needs no ONNX Runtime, and a head for arguments."""
 
 
 def base_path() -> Path:

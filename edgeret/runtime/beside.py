@@ -63,7 +63,7 @@ def _encoder(kept: KeptBundle, options: LoadOptions) -> OnnxGraphs | None:
                 stacklevel=2,
             )
         return None
-    if manifest.file(roles.ENCODER) is None and variant is None:
+    if manifest.encoder is not None and manifest.encoder.role == roles.ENCODER_ARRAYS and variant is None:
         raise InputError(
             f"{kept.path}: its encoder's weights are in codes, which the CPU alone reads, in texts of any length; for "
             "other hardware build one with --precision int8, fp16 or fp32"

@@ -267,8 +267,8 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
         if (arrays := pack_arrays(exported.model, exported.spec)) is not None:
             add(roles.ENCODER_ARRAYS, "encoder-arrays.msgpack", arrays)
     else:
-        told = tuned if exported.role == roles.ENCODER_ARRAYS else f"token vectors fitted to {tuned}"
-        add(exported.role, f"{exported.role}.msgpack", exported.model, card.licence, told)
+        made_of = tuned if exported.role == roles.ENCODER_ARRAYS else f"token vectors fitted to {tuned}"
+        add(exported.role, f"{exported.role}.msgpack", exported.model, card.licence, made_of)
     fingerprint = encoder_fingerprint(exported.spec.to_dict(), hashes[exported.role], tokenizer)
     names, vectors, shown = [tool.name for tool in encoded.tools], encoded.tool_vectors, encoded.examples
     add(roles.INDEX, "index.msgpack", indexing.pack_index(names, vectors, fingerprint, recipe.stored_as, shown))

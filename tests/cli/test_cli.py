@@ -291,8 +291,8 @@ def test_build_warns_of_arguments_that_do_not_fit_and_refuses_them_when_strict(
 
 
 def test_cards_are_listed_with_licence(capsys: pytest.CaptureFixture[str]) -> None:
-    card = next(c for c in ok(capsys, "edgeret-export", "cards")["cards"] if c["kind"] == "encoder")
-    assert (card["name"], card["licence"]) == ("all-minilm-l6-v2", "Apache-2.0")
+    cards = {card["name"]: card for card in ok(capsys, "edgeret-export", "cards")["cards"] if card["kind"] == "encoder"}
+    assert cards["all-minilm-l6-v2"]["licence"] == cards["all-minilm-l4-tools"]["licence"] == "Apache-2.0"
 
 
 def test_next_tool_by_command(capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Path) -> None:

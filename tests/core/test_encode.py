@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from bert_samples import exported_bert
 from numpy.typing import NDArray
+from table_samples import table_bundle
 from test_tokens import SOURCES, texts
 
-import edgeret
 from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.encoders.base import EncoderSpec
 from edgeret.errors import EdgeretError
@@ -24,7 +23,6 @@ from edgeret_export.reference.encoders.static import StaticEncoder, read_table
 from edgeret_export.reference.encoders.tokenizer import load_tokenizer
 from edgeret_export.reference.encoders.word_vectors import WordVectors
 
-BASE = Path(edgeret.__file__).parent / "base"
 Library = Callable[..., ctypes.CDLL]
 Floats = NDArray[np.float32]
 MORE = (
@@ -106,13 +104,14 @@ def library(core_library: Library) -> ctypes.CDLL:
 
 
 def test_table_and_words(library: ctypes.CDLL) -> None:
-    tokenizer, table = ((BASE / name).read_bytes() for name in ("tokenizer.json", "table.msgpack"))
+    bundle = table_bundle()
+    tokenizer, table = ((bundle / name).read_bytes() for name in ("tokenizer.json", "table.msgpack"))
     value = unpack(table, "table")
     dimension = get_array(value, "rows", "|i1", (None, None), "table").shape[1]
     spec = EncoderSpec(dimension, 512, "mean", True, "", "", "int8", "any")
     theirs, ours = StaticEncoder(table, tokenizer, spec), CoreEncoder(library, tokenizer, spec)
     ours.table(*map(np.ascontiguousarray, read_table(value, dimension, "table")))
-    words = unpack((BASE / "word-vectors.msgpack").read_bytes(), "words")
+    words = unpack((bundle / "word-vectors.msgpack").read_bytes(), "words")
     pairs = np.ascontiguousarray(get_array(words, "pairs", "|i1", (None, 32), "words"))
     scales = np.ascontiguousarray(get_array(words, "scales", "<f4", (None,), "words"))
     ours.words(pairs, scales)

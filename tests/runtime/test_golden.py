@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from permuted import permute_heads
 from rewritten import rewrite
+from table_samples import table_bundle
 
 import edgeret
 from edgeret.bundle.reader import read_manifest
@@ -115,7 +116,7 @@ def test_too_many_decisions_are_refused(tiny: Path) -> None:
 
 
 def test_a_bundle_with_fewer_tokens_decides_the_same(tmp_path: Path) -> None:
-    base = Path(edgeret.__file__).parent / "base"
+    base = table_bundle()
     info = dict(read_manifest(base).info)
     mine = Path(shutil.copytree(base, tmp_path / "mine"))
     decided = [{"query": "knit a jumper for the hedgehog", "history": [], "tool": END, "probability": 1.0}]
