@@ -119,8 +119,11 @@ java:
 ## firmware: examples/c/firmware.c with a bundle as constant memory, on a Cortex-M7 in an emulator: make firmware BUNDLE=…
 ##   (CPU=m55 is the other one, FLOAT=soft without floating-point unit); Debian has gcc-arm-none-eabi,
 ##   libnewlib-arm-none-eabi and qemu-system-arm
-BUNDLE := edgeret/base
-firmware: $(VENV)/.export
+BUNDLE := build/tiny
+build/tiny/manifest: $(VENV)/.export
+	$(BIN)/edgeret-export build --tools models/base-tools.jsonl --profile tiny --encoder all-minilm-l6-v2-tools \
+	  -o build/tiny
+firmware: $(VENV)/.export $(BUNDLE)/manifest
 	$(BIN)/edgeret-export pack $(BUNDLE) --target c -o build/bundle.c
 	$(MAKE) -C examples/c/cortex-m size run
 

@@ -3,6 +3,7 @@
     python tests/core_run.py                        all platforms that can run here; the others are named
     python tests/core_run.py linux-arm64 wasm       these
     python tests/core_run.py --bundle build/desktop the same, and the example's requests by a bundle's profile `tiny`
+    python tests/core_run.py --bundle edgeret/base --profile full       or by its encoder
 
 Each builds the library with zig, and a program around it (core/test/conformance.c); the page's library runs in Node.
 They must give every number of conformance/, and of the example what this machine's compiler gives.
@@ -49,6 +50,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run the core of other platforms in emulators.")
     parser.add_argument("platform", nargs="*", choices=[[], *RUNS], metavar="PLATFORM", help=", ".join(RUNS))
     parser.add_argument("--bundle", type=Path, help="a bundle for the example's requests")
+    parser.add_argument("--profile", default="tiny", help="of that bundle (default: %(default)s)")
     parser.add_argument("--requests", type=Path, default=ROOT / "examples" / "desktop" / "requests.jsonl")
     options = parser.parse_args()
     missing = [name for name in options.platform or RUNS if RUNS[name][1] and not shutil.which(RUNS[name][1])]
@@ -59,7 +61,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="edgeret-core-") as folder:
         work, wanted = Path(folder), []
         if options.bundle:
-            asked = (options.bundle.resolve(), list(steps_of(options.requests)), "tiny")
+            asked = (options.bundle.resolve(), list(steps_of(options.requests)), options.profile)
             wanted = [(*asked, answers(native(work), *asked))]
         for kind in sorted(CONFORMANCE.glob("*.json")):
             wanted.append((kind.with_suffix(""), *expected(json.loads(kind.read_bytes()))))
