@@ -74,4 +74,4 @@ def threads_for(spec: EncoderSpec) -> int:
     """How many CPU threads suit ONNX Runtime where nobody says. With a second one an int8 text of 20 tokens is 6 %
     faster for 1.8 times the CPU time, and on shared cores four times as slow; one in fp32 takes 0.6 of the time for 1.2
     times the CPU time."""
-    return 1 if spec.precision in ("int8", "codebook") else thread_budget()
+    return 1 if spec.precision == "int8" else thread_budget()

@@ -44,7 +44,7 @@ def add_distil(commands: Any) -> None:
     )
     made.add_argument("--bits", type=int, default=3, choices=range(2, 7), metavar="N", help="of a code (default: 3)")
     made.add_argument("--pieces", type=int, default=64, metavar="N", help="codes of a word (default: 64)")
-    made.add_argument("--steps", type=int, default=4000, metavar="N", help="of teaching (default: 4000, two hours)")
+    made.add_argument("--steps", type=int, default=800, metavar="N", help="of teaching (default: 800: 15 minutes)")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="of everything drawn (default: 0)")
     add_offline(made)
 

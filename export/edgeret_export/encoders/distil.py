@@ -43,7 +43,7 @@ class Course(NamedTuple):
     layers: tuple[int, ...]
     bits: int = 3
     pieces: int = 64
-    steps: int = 4000
+    steps: int = 800
     tokens: int = 4096
     rate: float = 5e-4
     loose: float = 0.35
