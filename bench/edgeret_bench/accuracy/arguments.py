@@ -95,9 +95,10 @@ def _read(
 
 
 def _walk(runtime: Runtime, demonstration: Demonstration, answer: Answer, reader: Reader) -> Iterator[ReadCall]:
-    """The calls of a plan, each read behind the true ones before it."""
+    """The calls of a plan, each read behind the true ones before it, and behind a decision, as in use."""
     task = runtime.task(demonstration.query, now=answer.now)
     for number, call in enumerate(demonstration.calls):
+        task.next(policy="heads")
         started = perf_counter_ns()
         runtime.loaded.core.encode(demonstration.query)
         encoded = perf_counter_ns()
