@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bert_samples import HEADS, LAYERS, MAX_TOKENS, WIDTH, save_bert
+from bert_samples import HEADS, MAX_TOKENS, WIDTH, save_bert
 
 from edgeret_export.encoders.coded import Words, encoder_map
 from edgeret_export.reference.encoders.codebook import BOOK
@@ -75,6 +75,3 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
         at = at[key]
     at[path[-1]] = value
     return found
-
-
-assert LAYERS == 2

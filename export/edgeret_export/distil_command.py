@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.inputs.jsonl import read_text
 from edgeret.terminal.console import add_command, add_offline
 from edgeret_export.sources.cards import Card, find_card
+from edgeret_export.text_options import add_texts, read_texts, write_file
 
 ENCODER = "all-minilm-l6-v2-tools"
 LEAST_TEXTS = 100
@@ -27,17 +25,7 @@ def add_distil(commands: Any) -> None:
         _make,
         _print,
     )
-    made.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="[NAME=]FOLDER",
-        help="requests and descriptions of tools.jsonl and demonstrations.jsonl in a folder; several times",
-    )
-    made.add_argument(
-        "--texts", action="append", default=[], metavar="FILE", help="a text a line; may be given several times"
-    )
-    made.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write")
+    add_texts(made)
     made.add_argument("--encoder", default=ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)")
     made.add_argument(
         "--layers", default="0,2,4,5", metavar="N,N", help="those that are kept, from 0 (default: %(default)s)"
@@ -59,11 +47,12 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_export.encoders.export import encoder_of, export_encoder
     from edgeret_export.encoders.trainer import load_base
     from edgeret_export.reference.encoders.tokenizer import load_tokenizer
-    from edgeret_export.sources.codebook import CodeFile, pack_code_file
+    from edgeret_export.sources.codebook import CodeFile, pack_code_file, specials_of
 
     spec = encoder_of(card)
     _check(arguments, card)
     exported = export_encoder(card, "fp32", arguments.offline)
+    specials_of(exported.tokenizer.decode(), card.name)  # which whoever reads the file needs
     tokenizer = load_tokenizer(exported.tokenizer, spec.max_tokens, card.name).library
     pair: Any = [load_base(exported.model_folder)[0] for _ in range(2)]
     teacher, student = (each.auto_model for each in pair)
@@ -86,12 +75,7 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "tokens_off": round(taught.tokens_off, 4),
     }
     data = pack_code_file(CodeFile(arrays, exported.tokenizer.decode(), told))
-    path = Path(arguments.output)
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    return {"file": str(path), "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), **told}
+    return {**write_file(arguments, data), **told}
 
 
 def _check(arguments: argparse.Namespace, card: Card) -> None:
@@ -131,8 +115,7 @@ def _texts(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
             said = [schema.get("description") for schema in schemas if isinstance(schema, dict)]
             own = (tool_text(tool, TOOL_FORM), name_in_words(tool.name), tool.description)
             found.update(text for text in (*own, *said) if isinstance(text, str))
-    for file in arguments.texts:
-        found.update(read_text(Path(file), "a text a line").split("\n"))
+    found.update(read_texts(arguments))
     return sorted({text.strip() for text in found} - {""}), [source.name for source in sets]
 
 

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.inputs.jsonl import read_text
 from edgeret.terminal.console import add_command, add_offline
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
+from edgeret_export.text_options import add_texts, read_texts, write_file
 
 
 def add_token_vectors(commands: Any) -> None:
@@ -24,20 +22,10 @@ def add_token_vectors(commands: Any) -> None:
         _make,
         _print,
     )
-    made.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="[NAME=]FOLDER",
-        help="requests and descriptions of tools.jsonl and demonstrations.jsonl in a folder; several times",
-    )
+    add_texts(made)
     made.add_argument(
         "--leave-out", action="append", default=[], metavar="PREFIX", help="plans whose ids begin so are left out"
     )
-    made.add_argument(
-        "--texts", action="append", default=[], metavar="FILE", help="a text a line; may be given several times"
-    )
-    made.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write")
     made.add_argument(
         "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
     )
@@ -61,17 +49,11 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
         )
     texts = Numbered()
     sets = [texts.asked(read_source(told, arguments.leave_out)) for told in arguments.set]
-    for told in arguments.texts:
-        for text in read_text(Path(told), "a text a line").split("\n"):
-            texts.number(text)
+    for text in read_texts(arguments):
+        texts.number(text)
     with_pairs = [asked for asked in sets if asked.pairs]
     data, found = make_token_vectors(card, texts.texts, with_pairs, numbers, arguments.offline)
-    path = Path(arguments.output)
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    return {"file": str(path), "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), **found}
+    return {**write_file(arguments, data), **found}
 
 
 def _print(result: Mapping[str, Any]) -> str:

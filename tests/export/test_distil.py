@@ -14,6 +14,7 @@ from codebook_samples import EPSILON
 from edgeret.bundle.codec import pack
 from edgeret.core.embedder import Embedder
 from edgeret.core.library import the_library
+from edgeret.errors import InputError
 from edgeret_export.cli import main
 from edgeret_export.encoders.coded import encoder_map
 from edgeret_export.encoders.distil import Course, distil
@@ -80,3 +81,14 @@ def test_too_few_texts_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     (tmp_path / "texts").write_text("one\ntwo")
     assert main(["lab", "distil", "--texts", str(tmp_path / "texts"), "-o", str(tmp_path / "out")])
     assert "2 different texts, at least 100" in capsys.readouterr().err
+
+
+def test_an_encoder_whose_special_tokens_are_others_is_refused_before_it_teaches() -> None:
+    from codebook_samples import coded_bert
+
+    from edgeret_export.sources.codebook import specials_of
+
+    tokenizer = coded_bert().tokenizer
+    assert specials_of(tokenizer, "t")["cls_token"] == "[CLS]"
+    with pytest.raises(InputError, match=r"no \[CLS\]"):
+        specials_of(tokenizer.replace("[CLS]", "<s>"), "t")

@@ -68,7 +68,7 @@ def convert_codebook(file: Path, target: Path) -> None:
         arrays = unpack(data, str(file))
         width = len(found.arrays["embedded"]["gain"])
         tensors = tensors_of(arrays, width, str(file))
-        specials = {name: _added(found.tokenizer, text) for name, text in _SPECIAL.items()}
+        specials = specials_of(found.tokenizer, str(file))
         heads, epsilon = int(arrays["heads"]), float(arrays["embedded"]["epsilon"])
     except (BundleError, ValueError, KeyError, IndexError, TypeError) as error:
         raise InputError(f"{file}: no encoder in codes ({error}); make one with: edgeret-export lab distil") from None
@@ -83,7 +83,10 @@ def convert_codebook(file: Path, target: Path) -> None:
 _SPECIAL = {"cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]", "pad_token": "[PAD]"}
 
 
-def _added(tokenizer: str, text: str) -> str:
-    if text not in {each["content"] for each in json.loads(tokenizer)["added_tokens"]}:
-        raise ValueError(f"its tokenizer has no {text}")
-    return text
+def specials_of(tokenizer: str, where: str) -> Mapping[str, str]:
+    """The texts of BERT's special tokens, by what they are for. Raises InputError for a tokenizer.json without them."""
+    there = {each["content"] for each in json.loads(tokenizer)["added_tokens"]}
+    for text in _SPECIAL.values():
+        if text not in there:
+            raise InputError(f"{where}: its tokenizer has no {text}, as those of encoders in codes do")
+    return _SPECIAL
