@@ -22,12 +22,16 @@ from edgeret.core.library import the_library
 from edgeret.errors import BundleError, InputError
 from edgeret.runtime.options import LoadOptions
 from edgeret_export.build import build_bundle
+from edgeret_export.encoders.argument_card import argument_card_of
 from edgeret_export.encoders.coded import LARGEST, levels, scales_of
-from edgeret_export.encoders.export import export_encoder
+from edgeret_export.encoders.export import attempts, export_encoder
+from edgeret_export.encoders.pretrained import token_vectors_of
 from edgeret_export.recipe import Recipe
 from edgeret_export.reference.components import load_components
 from edgeret_export.reference.encoders.codebook import pack_codes, tensors_of, unpack_codes
-from edgeret_export.sources.codebook import read_code_file
+from edgeret_export.sources.cards import find_card, with_dimension
+from edgeret_export.sources.codebook import convert_codebook, read_code_file
+from edgeret_export.sources.priors import prior_of_tables
 from edgeret_export.thin import thin_bundle
 
 IDS = np.array([2, 4, 5, 6, 9, 3], np.int64)
@@ -154,8 +158,6 @@ def test_another_precision_of_the_card_is_a_graph_of_the_same_numbers(tmp_path: 
 
 
 def test_a_card_without_codes_has_no_such_precision() -> None:
-    from edgeret_export.sources.cards import find_card
-
     with pytest.raises(InputError, match="in no codes"):
         export_encoder(find_card("all-minilm-l6-v2"), "codebook")
 
@@ -164,11 +166,24 @@ def test_a_card_without_codes_has_no_such_precision() -> None:
 def test_a_file_that_holds_no_encoder_is_refused(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(data)
     with pytest.raises(InputError, match="no encoder in codes"):
-        from edgeret_export.sources.codebook import convert_codebook
-
         convert_codebook(tmp_path / "file", tmp_path / "made")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_code_file(tmp_path / "none")
+
+
+def test_what_changes_the_numbers_is_built_as_a_graph() -> None:
+    card = find_card("all-minilm-l4-tools")
+    assert attempts(card, None)[0] == ("codebook", 0)
+    changed = with_dimension(card, 128)
+    assert attempts(changed, None)[0] == ("int8", 0)
+    assert argument_card_of(card) is not None and argument_card_of(changed) is None
+
+
+def test_a_table_of_it_starts_where_that_of_its_teacher_does() -> None:
+    card, teacher = find_card("all-minilm-l4-tools"), find_card("all-minilm-l6-v2-tools")
+    vectors, prior = token_vectors_of(card), prior_of_tables(card)
+    assert vectors is not None and prior is not None
+    assert vectors.sha256 == token_vectors_of(teacher).sha256 and prior == prior_of_tables(teacher)

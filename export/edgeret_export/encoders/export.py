@@ -109,8 +109,7 @@ def _spec(encoder: EncoderCard, precision: str, family: str) -> EncoderSpec:
 
 def _in_codes(card: Card, encoder: EncoderCard, folder: Path, toolchain: Mapping[str, str]) -> ExportedEncoder:
     """The card's codes as they are. Raises InputError for a card without, or one that changes what they stand for."""
-    changed = encoder.truncate or encoder.adapter or encoder.centre or encoder.scripts
-    if not in_codes(card) or changed:
+    if not in_codes(card):
         raise InputError(
             f"model card '{card.name}': its weights are in no codes, or not as they are; choose another --precision, "
             "or make an encoder in codes with: edgeret-export lab distil"
@@ -120,8 +119,9 @@ def _in_codes(card: Card, encoder: EncoderCard, folder: Path, toolchain: Mapping
 
 
 def in_codes(card: Card) -> bool:
-    """Whether a card's weights are in codes."""
-    return card.converted is not None and card.converted.layout == CODEBOOK
+    """Whether a card's weights are in codes, and nothing changes what they stand for."""
+    in_file = card.converted is not None and card.converted.layout == CODEBOOK
+    return in_file and encoder_of(card).as_published
 
 
 def _prepared(card: Card, encoder: EncoderCard, offline: bool) -> tuple[Path, list[tuple[str, str]]]:

@@ -22,7 +22,7 @@ from edgeret_export.encoders.encodings import remembered, start
 from edgeret_export.encoders.export import encoder_of, export_encoder
 from edgeret_export.encoders.static import Alone, Pretrained, TableFit, Texts, single_tokens
 from edgeret_export.reference.few_bits import from_halves, to_bytes, to_halves
-from edgeret_export.sources.cards import Card, cards_folder
+from edgeret_export.sources.cards import Card, cards_folder, teacher_of
 from edgeret_export.sources.fetch import sha256_of
 
 DIMENSION = 192
@@ -79,6 +79,7 @@ def token_vectors_of(card: Card, told: str | None = None) -> TokenVectors | None
     where none are shipped. Raises InputError for a file that is none, or is another encoder's."""
     if told == NONE:
         return None
+    card = teacher_of(card)
     if told is not None:
         found = read_token_vectors(Path(told))
         if found.told["made_for"] != made_for(card):

@@ -120,8 +120,10 @@ def find_card(name: str) -> Card:
 
 
 def teacher_of(card: Card) -> Card:
-    """The card of the encoder that this one was taught to be like, itself where there is none. Raises InputError."""
-    return card if card.encoder is None or card.encoder.like is None else find_card(card.encoder.like)
+    """The card of the encoder that this one was taught to be like; itself where there is none, or where a build changes
+    it. Raises InputError."""
+    own = card.encoder
+    return card if own is None or own.like is None or not own.as_published else find_card(own.like)
 
 
 def read_card(path: Path) -> Card:

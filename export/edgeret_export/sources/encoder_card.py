@@ -60,7 +60,13 @@ class EncoderCard:
     scripts: tuple[str, ...] = ()
     """Scripts that its vocabulary is cut to; none: it is left whole."""
     like: str | None = None
-    """The card of the encoder that it was taught to be like, whose prior and head for arguments are its own."""
+    """The card of the encoder that it was taught to be like. It takes over its prior, token vectors and head for
+    arguments."""
+
+    @property
+    def as_published(self) -> bool:
+        """Whether a build takes the model as its files have it."""
+        return self.adapter is None and self.truncate is None and self.centre is None and not self.scripts
 
 
 def read_encoder(path: Path, spec: Mapping[str, Any]) -> EncoderCard:

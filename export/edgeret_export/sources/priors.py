@@ -61,6 +61,7 @@ def prior_for(card: Card) -> PriorCard:
 def prior_of_tables(card: Card) -> PriorCard | None:
     """The prior that is shipped for tables in the place of this card's encoder, which start at the token vectors that
     are shipped for it; None where there is none. Raises InputError."""
+    card = teacher_of(card)
     file = Path(str(cards_folder())) / "priors" / f"{card.name}-tables.json"
     return read_prior(card.name, file) if file.exists() else None
 
