@@ -14,7 +14,6 @@ from typing import Any
 from edgeret import Call, Runtime, Tool, from_tools
 from edgeret.bundle import roles
 from edgeret.bundle.reader import verify_bundle
-from edgeret.core.filled import arguments as by_library
 from edgeret.runtime.bases import PACKAGED
 from edgeret_export.reference.arguments.filling import fill
 from edgeret_export.writer import writing
@@ -79,5 +78,5 @@ def read(of: Tool, query: str, calls: Sequence[Call] = (), now: datetime | None 
     found = fill(of, query, calls, tools, now)
     core = by_rules(list(tools.values())).loaded.core
     assert core is not None
-    assert by_library(core.begin(query, None), of.name, calls, now, True) == found
+    assert core.begin(query, None).arguments(of.name, calls, now, True) == found
     return {name: one.value for name, one in found.given.items()}

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ctypes as c
 import json
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime
+from operator import is_
 from struct import Struct
-from typing import Any, Protocol
+from typing import Any
 
 from edgeret.arguments import Argument, Arguments, ArgumentSource
-from edgeret.core.library import INT, Text
 from edgeret.types import Call
 
 MOST_GIVEN, MOST_MISSING = 64, 400
@@ -22,77 +21,90 @@ _STRING = 4
 """`er_type`: what is no string is JSON."""
 _ARGUMENT = Struct("@PNiPNiIIdiPNiPNiPNI0P")
 """`er_argument`: name, value, source, begin, end, confidence, three alternatives, how many of them there are."""
-_ALTERNATIVES = 9
-"""Where these begin, three fields each."""
 _MISSING = Struct("@PNPN")
 """`er_missing`: name and question."""
+_OPTIONS = Struct("@NPN9iNN")
+"""`er_arguments_options`, and how many values and questions there is room for."""
+_GIVEN = Struct("@NN")
+_COUNT = _GIVEN.size // 2
+_COUNTS, _VALUES = _OPTIONS.size - _GIVEN.size, _OPTIONS.size
+_QUESTIONS = _VALUES + MOST_GIVEN * _ARGUMENT.size
+_END = _QUESTIONS + MOST_MISSING * _MISSING.size
+"""Where they, values and questions stand in a reader's room, and where it ends."""
+_TEXT, _TEXTS = Struct("@PN"), 3
+"""`er_text`, and how many `er_made_call` has of it: tool, arguments and result."""
+_NO_CLOCK = (0,) * 8
 _string_at = c.string_at
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
 _decoded = json.JSONDecoder().raw_decode  # of what the library wrote, without space around it
 
 
-class Asked(Protocol):
-    """A request that was begun."""
+class Reader:
+    """One task's room for its calls' arguments: what the library is told of earlier calls, and what it gives. Kept from
+    one call to the next, so that little is made and written anew: all of it takes a hundred microseconds."""
 
-    def told_of_arguments(
-        self, tool: str, options: Options
-    ) -> AbstractContextManager[tuple[bytes | memoryview, bytes | memoryview]]:
-        """The records of `er_arguments`, of what is given and of what is missing, whose texts live meanwhile."""
+    __slots__ = ("_made", "_room", "_texts", "_told", "rooms")
+
+    def __init__(self) -> None:
+        self._room, self._made = bytearray(_END), bytearray(1)
+        at = _address(self._room)
+        self.rooms = at, at + _VALUES, at + _COUNTS, at + _QUESTIONS, at + _COUNTS + _COUNT
+        """Where options, values, how many they are, questions, and how many these are."""
+        self._told: list[Call] = []
+        self._texts: list[bytes] = []
+
+    def ready(self, calls: Sequence[Call], now: datetime | None, rules_alone: bool) -> None:
+        """Writes down the options of `er_arguments`."""
+        if len(self._told) != len(calls) or not all(map(is_, self._told, calls)):
+            self._tell(calls)
+        clock = _NO_CLOCK if now is None else _clock(now)
+        made = _address(self._made), len(calls)
+        _OPTIONS.pack_into(self._room, 0, _COUNTS, *made, *clock, rules_alone, MOST_GIVEN, MOST_MISSING)
+
+    def _tell(self, calls: Sequence[Call]) -> None:
+        """Records of calls, `er_made_call`, and behind them their texts."""
+        known = len(self._told)
+        if len(calls) < known or not all(map(is_, self._told, calls)):
+            known = 0
+        texts = self._texts[: known * _TEXTS]
+        for call in calls[known:]:
+            result = b"" if call.result is None else _json(call.result)
+            texts += (call.tool.encode(), _json(call.arguments), result)
+        self._told, self._texts = [*calls], texts
+        room = _TEXT.size * len(texts)
+        made = self._made = bytearray(room) + b"".join(texts) or bytearray(1)  # which has an address
+        at = _address(made) + room
+        for i, text in enumerate(texts):
+            _TEXT.pack_into(made, i * _TEXT.size, at, len(text))
+            at += len(text)
+
+    def read(self) -> Arguments:
+        """What the library wrote, while its texts live."""
+        room, given, missing = self._room, {}, {}
+        values, questions = _GIVEN.unpack_from(room, _COUNTS)
+        for at in range(_VALUES, _VALUES + values * _ARGUMENT.size, _ARGUMENT.size):
+            name, length, kind, text, size, source, begin, end, sure, *others, count = _ARGUMENT.unpack_from(room, at)
+            words = (begin, end) if end else None
+            more = tuple([_value(*others[i : i + 3]) for i in range(0, 3 * count, 3)]) if count else ()
+            given[_text(name, length)] = Argument(_value(kind, text, size), _SOURCES[source], words, sure, more)
+        for at in range(_QUESTIONS, _QUESTIONS + questions * _MISSING.size, _MISSING.size):
+            name, length, text, size = _MISSING.unpack_from(room, at)
+            missing[_text(name, length)] = _text(text, size)
+        return Arguments(given, missing)
 
 
-class Made(c.Structure):
-    """`er_made_call`."""
-
-    _fields_ = (("tool", Text), ("arguments", Text), ("result", Text))
-
-
-class Options(c.Structure):
-    """`er_arguments_options`."""
-
-    _fields_ = (
-        *(("size", c.c_size_t), ("calls", c.c_void_p), ("call_count", c.c_size_t)),
-        *((part, INT) for part in ("year", "month", "day", "hour", "minute", "second", "zoned", "zone", "rules_alone")),
-    )
+def _clock(now: datetime) -> tuple[int, ...]:
+    ahead = now.utcoffset()
+    zone = (0, 0) if ahead is None else (1, round(ahead.total_seconds() / 60))
+    return now.year, now.month, now.day, now.hour, now.minute, now.second, *zone
 
 
-def arguments(
-    task: Asked, tool: str, calls: Sequence[Call], now: datetime | None = None, rules_alone: bool = False
-) -> Arguments:
-    """The arguments of a call of `tool` behind these `calls`, as `er_arguments` reads them. `now` is what "tomorrow" is
-    counted from; `rules_alone` leaves aside what the bundle has for arguments. Raises InputError and BundleError."""
-    options = Options(c.sizeof(Options), rules_alone=int(rules_alone))
-    if now is not None:
-        options.year, options.month, options.day = now.year, now.month, now.day
-        options.hour, options.minute, options.second = now.hour, now.minute, now.second
-        if (ahead := now.utcoffset()) is not None:
-            options.zoned, options.zone = 1, round(ahead.total_seconds() / 60)
-    made = (Made * len(calls))(*map(_made, calls))
-    if calls:
-        options.calls, options.call_count = c.addressof(made), len(calls)
-    with task.told_of_arguments(tool, options) as (values, questions):
-        given = dict(map(_argument, _ARGUMENT.iter_unpack(values)))
-        missing = {_text(*one[:2]): _text(*one[2:]) for one in _MISSING.iter_unpack(questions)}
-    return Arguments(given, missing)
+def _json(value: Any) -> bytes:
+    return _encoded(value).encode("utf-8", "replace")
 
 
-def _made(call: Call) -> Made:
-    return Made(Text.of(call.tool), _json(call.arguments), Text() if call.result is None else _json(call.result))
-
-
-def _json(value: Any) -> Text:
-    told = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-    return Text(told, len(told))
-
-
-def _argument(one: Sequence[Any]) -> tuple[str, Argument]:
-    name, length, kind, at, size, source, begin, end, sure = one[:_ALTERNATIVES]
-    count = one[-1]
-    return _text(name, length), Argument(
-        _value(kind, at, size),
-        _SOURCES[source],
-        (begin, end) if end else None,
-        sure,
-        tuple([_value(*one[i : i + 3]) for i in range(_ALTERNATIVES, _ALTERNATIVES + 3 * count, 3)]) if count else (),
-    )
+def _address(of: bytearray) -> int:
+    return c.addressof(c.c_char.from_buffer(of))
 
 
 def _text(at: int, length: int) -> str:
@@ -102,8 +114,3 @@ def _text(at: int, length: int) -> str:
 def _value(kind: int, at: int, length: int) -> Any:
     text = _string_at(at, length).decode() if length else ""
     return text if kind == _STRING else _decoded(text)[0]
-
-
-def sizes() -> tuple[int, int]:
-    """Bytes of an argument, and of a missing one."""
-    return _ARGUMENT.size, _MISSING.size

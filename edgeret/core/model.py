@@ -6,6 +6,7 @@ import ctypes as c
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.core.filled import MOST_GIVEN, MOST_MISSING, Options, sizes
+from edgeret.core.filled import Reader
 from edgeret.core.library import (
     DECISION,
     NEXT_OPTIONS,
@@ -36,7 +37,7 @@ from edgeret.core.library import (
 )
 from edgeret.core.outside import Outside
 from edgeret.core.step import Step
-from edgeret.types import IndexKind
+from edgeret.types import Arguments, Call, IndexKind
 
 if TYPE_CHECKING:
     from edgeret.core.explained import Explained
@@ -199,7 +200,10 @@ class Task:
     """One request. Threads take turns: a decision may be asked for its arguments in any of them. Raises InputError
     where `er_call` and its like refuse."""
 
-    __slots__ = ("__weakref__", "_asked", "_at", "_end", "_handed", "_handle", "_lock", "_quick", "_room", "model")
+    __slots__ = (
+        *("__weakref__", "_asked", "_at", "_end", "_handed", "_handle", "_lock", "_quick", "_reader", "_room"),
+        "model",
+    )
 
     def __init__(self, model: Model) -> None:
         """Use `Model.begin`."""
@@ -207,6 +211,7 @@ class Task:
         self._end, self._room = self._quick.er_end, model.room.from_buffer_copy(model.empty)
         self._at = c.addressof(self._room)
         self._asked: tuple[int, float, float, bool, bool] | None = None
+        self._reader: Reader | None = None
         self._handed = model.stages == 1  # whether no other encoder is going to be asked
 
     def __del__(self) -> None:
@@ -338,18 +343,19 @@ class Task:
                     spans[:, place] = np.frombuffer((c.c_uint32 * n).from_address(at), np.uint32)
         return vector, tokens, spans
 
-    @contextmanager
-    def told_of_arguments(self, tool: str, options: Options) -> Iterator[tuple[memoryview, memoryview]]:
-        """The records of `er_arguments`, of what is given and of what is missing, whose texts live meanwhile."""
-        value, question = sizes()
-        values, questions = (c.c_char * (value * MOST_GIVEN))(), (c.c_char * (question * MOST_MISSING))()
-        counts = (c.c_size_t * 2)(MOST_GIVEN, MOST_MISSING)
-        at = c.addressof(counts)
-        rooms = values, at, questions, at + c.sizeof(c.c_size_t)
+    def arguments(
+        self, tool: str, calls: Sequence[Call], now: datetime | None = None, rules_alone: bool = False
+    ) -> Arguments:
+        """The arguments of a call of `tool` behind these `calls`. `now` is what "tomorrow" is counted from;
+        `rules_alone` leaves aside what the bundle has for arguments. Raises InputError and BundleError."""
         with self._lock:
-            call = self.model.library.whole.er_arguments
-            self.tell(call(self._handle, _name(tool), c.byref(options), *rooms, self.failure_at))
-            yield memoryview(values)[: value * counts[0]], memoryview(questions)[: question * counts[1]]
+            reader = self._reader
+            if reader is None:
+                reader = self._reader = Reader()
+            reader.ready(calls, now, rules_alone)
+            if self.model.library.whole.er_arguments(self._handle, _name(tool), *reader.rooms, self._at):
+                self.tell(1)
+            return reader.read()
 
     def tell(self, status: int) -> None:
         """Raises what a call of the library failed with."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.core.filled import arguments as arguments_of
 from edgeret.core.step import Step
 from edgeret.runtime.asked import Asked
 from edgeret.runtime.history import History
@@ -77,7 +76,7 @@ class Recalled:
         if self._arguments is None:
             kept, core = self._request(), self._asked.loaded.core
             task = core.begin(self._asked.query, None) if kept is None else kept.task
-            self._arguments = arguments_of(task, str(decision.tool), self._calls, self.now)
+            self._arguments = task.arguments(str(decision.tool), self._calls, self.now)
         return self._arguments
 
     def explain(self, decision: Decision, instead: str | None) -> Explanation:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.core import library
-from edgeret.core.filled import arguments
 from edgeret.core.model import Task
 from edgeret.core.step import Step, Times
 from edgeret.runtime.asked import Asked, needed, replay
@@ -129,7 +128,7 @@ class Request:
 
     def arguments(self, tool: Tool, history: History, now: datetime | None) -> Arguments:
         """As `Task.arguments`."""
-        return arguments(self._task, tool.name, history.calls, now)
+        return self._task.arguments(tool.name, history.calls, now)
 
     def both(self, k: int, history: History) -> list[Hit]:
         """As `Task.ranked`."""

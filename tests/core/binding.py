@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes as c
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret import Arguments, Call
-from edgeret.core.filled import arguments, sizes
+from edgeret.core.filled import Reader
 
 END = -1
 
@@ -335,17 +334,10 @@ class Task:
 
     def arguments(self, tool: str, calls: Sequence[Call] = ()) -> Arguments:
         """What `er_arguments` reads for a tool behind these calls."""
-        return arguments(self, tool, calls)
-
-    @contextmanager
-    def told_of_arguments(self, tool: str, options: Any) -> Iterator[tuple[bytes, bytes]]:
-        """As `edgeret.core.model.Task` has it."""
-        sizes_of, counts = sizes(), (c.c_size_t * 2)(64, 64)
-        values, questions = (c.create_string_buffer(64 * size) for size in sizes_of)
-        at = c.addressof(counts)
-        rooms = values, c.c_void_p(at), questions, c.c_void_p(at + c.sizeof(c.c_size_t))
-        self.core("er_arguments", self.handle, Text.of(tool), c.byref(options), *rooms)
-        yield tuple(room.raw[: size * n] for room, size, n in zip((values, questions), sizes_of, counts, strict=True))
+        reader = Reader()
+        reader.ready(calls, None, False)
+        self.core("er_arguments", self.handle, Text.of(tool), *map(c.c_void_p, reader.rooms))
+        return reader.read()
 
     def times(self) -> dict[str, float]:
         """Seconds by stage."""

@@ -16,7 +16,6 @@ from argument_tools import by_rules
 
 import edgeret
 from edgeret import Arguments, Call, InputError, Runtime, Tool
-from edgeret.core.filled import arguments
 from edgeret_export.reference.arguments.filling import fill
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +75,7 @@ def agree(runtime: Runtime, tool: str, query: str, calls: Sequence[Call] = (), n
     core = runtime.loaded.core
     assert core is not None
     by_rules = fill(runtime.tools[tool], query, calls, runtime.tools, now)
-    assert told(arguments(core.begin(query, None), tool, calls, now, True)) == told(by_rules), (tool, query, calls)
+    assert told(core.begin(query, None).arguments(tool, calls, now, True)) == told(by_rules), (tool, query, calls)
 
 
 @pytest.mark.parametrize("folder", ["farm", "train-bus"])
@@ -152,9 +151,9 @@ def test_what_is_given_wrongly_is_refused_in_words() -> None:
     assert core is not None
     task = core.begin("look it up", None)
     with pytest.raises(InputError, match="unknown tool"):
-        arguments(task, "nothing", ())
+        task.arguments("nothing", ())
     with pytest.raises(InputError, match="at most 256"):
-        arguments(task, "find_event", [Call("find_event", {})] * 257)
+        task.arguments("find_event", [Call("find_event", {})] * 257)
 
 
 def test_weights_of_signs_are_those_that_were_fitted(monkeypatch: pytest.MonkeyPatch) -> None:

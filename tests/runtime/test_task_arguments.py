@@ -77,9 +77,7 @@ def test_a_decision_tells_its_own_and_keeps_them_when_it_is_sent(runtime: Runtim
 
 def test_accept_takes_what_is_sure_unless_some_are_given(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     sure, unsure = Argument("a", "rule", (0, 1), 0.9), Argument("b", "rule", (0, 1), 0.89)
-    monkeypatch.setattr(
-        "edgeret.runtime.recalled.arguments_of", lambda *_: Arguments({"sure": sure, "unsure": unsure}, {})
-    )
+    monkeypatch.setattr("edgeret.core.model.Task.arguments", lambda *_: Arguments({"sure": sure, "unsure": unsure}, {}))
     task = runtime.task("find_event", tools=["find_event"])
     assert task.accept(task.next(policy="heads"))
     assert task.calls == (Call("find_event", {"sure": "a"}),)
@@ -94,3 +92,20 @@ def test_a_list_takes_all_outputs_that_nobody_took() -> None:
     calls = [Call("get_email", {"name": "Ana"}), Call("get_email", {"name": "Jonas"})]
     found = fill(send, "invite Ana and Jonas", calls, {find.name: find, send.name: send})
     assert found.given["to"].value == ["$out_1", "$out_2"]
+
+
+def test_earlier_calls_are_told_anew_when_they_change(runtime: Runtime) -> None:
+    query = "find the mail of jo@example.com and of al@example.com and send it to them"
+    lists = [
+        [],
+        [Call("find_event", {"title": "jo"})],
+        [Call("find_event", {"title": "jo"}), Call("find_file", {"path": "a.txt"}, {"path": "b.txt"})],
+        [Call("find_event", {"title": "al"})],
+        [Call("find_file", {"path": "b.txt"}, "a.txt"), Call("find_event", {"title": "jo"})],
+        [],
+    ]
+    core = runtime.loaded.core
+    kept = core.begin(query, None)
+    for calls in lists:
+        for name in ("send_mail", "find_file"):
+            assert kept.arguments(name, calls) == core.begin(query, None).arguments(name, calls), calls
