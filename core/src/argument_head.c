@@ -208,12 +208,24 @@ bool er_pointer_ask(er_arena *arena, const er_pointer *of, const float *texts, c
 
 /* ---- A call ---- */
 
+bool er_point_units(er_arena *arena, const er_pointer *of, const float *vectors, uint32_t count, const float **found)
+{
+    float *words = er_take_any(arena, (size_t)count * ER_ARG_WIDTH, sizeof *words);
+    const er_place place = er_mark(arena);
+    float *room = er_take_any(arena, (size_t)er_point_words(&of->head, NULL, count, of->levels, of->set, NULL, NULL), sizeof *room);
+    if (!words || !room) return false;
+    er_point_words(&of->head, vectors, count, of->levels, of->set, room, words);
+    er_release(arena, place);
+    *found = words;
+    return true;
+}
+
 bool er_point_call(er_arena *arena, const er_pointer *of, const er_pointed *tool, const er_pointing *at, er_log_shares *found)
 {
     const int64_t n = tool->count;
     float *spans = ER_TAKE(arena, float, n * at->units * LONGEST), *options = ER_TAKE(arena, float, tool->options + 1), *absent = ER_TAKE(arena, float, n);
     if (!spans || !options || !absent) return false;
-    const ArgumentCall call = {.vectors = at->vectors, .features = at->features, .relations = at->relations, .chunks = at->places,
+    const ArgumentCall call = {.words = at->words, .features = at->features, .relations = at->relations, .chunks = at->places,
                                .rows = tool->rows, .counts = tool->counts, .boolean = tool->boolean, .own = tool->own, .by = tool->by,
                                .told = at->told, .units = at->units, .parameters = n, .options = tool->options,
                                .chunk_count = at->place_count, .levels = of->levels};

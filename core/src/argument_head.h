@@ -17,11 +17,11 @@ typedef struct {
     const float *near, *said;
 } ArgumentHead;
 
-/* One call: vectors (units, dimension), features (units, FEATURES), relations (parameters, units, RELATIONS), chunks (kind,
+/* One call: what the units say, (units, ARG_WIDTH), features (units, FEATURES), relations (parameters, units, RELATIONS), chunks (kind,
    first unit, length less one); the rows of the function and its parameters, (1 + parameters, ARG_WIDTH), how many
    options each has, which are Booleans; of all options two rows (options, ARG_WIDTH) and features. */
 typedef struct {
-    const float *vectors, *features, *relations;
+    const float *words, *features, *relations;
     const int64_t *chunks;
     const float *rows;
     const int64_t *counts, *boolean;
@@ -40,6 +40,9 @@ typedef struct {
     Desk desk;
 } ArgumentDesk;
 
+/* What units say to the head whatever is asked, (units, ARG_WIDTH), by their vectors (units, dimension); and how many floats of
+   room that takes; without `room` that alone. */
+int64_t er_point_words(const ArgumentHead *of, const float *vectors, int64_t units, int64_t levels, int64_t set, float *room, float *words);
 /* The log-shares of a call's arguments, and how many floats of room that takes; without `room` that alone. */
 int64_t er_point(const ArgumentHead *of, const ArgumentCall *call, int64_t set, float *room, const ArgumentShares *found);
 

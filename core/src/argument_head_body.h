@@ -25,7 +25,7 @@ static void put_units(const ArgumentHead *of, const ArgumentCall *call, const Ar
             row[FEATURES + r] = most;
         }
     }
-    at->desk.set->multiply(call->vectors, n, &of->word, &at->desk, NULL, u);
+    memcpy(u, call->words, (size_t)(n * d) * sizeof *u);
     at->desk.set->multiply(features, n, &of->unit, &at->desk, NULL, at->wide);
     at->desk.set->normalise(u, at->wide, n, d, &of->unit_norm, at->next);
     for (int64_t i = 0; i < n; i++)

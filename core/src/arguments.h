@@ -87,7 +87,7 @@ typedef struct {
 bool er_pointer_ask(er_arena *, const er_pointer *, const float *texts, const float *features, er_pointed *);
 
 typedef struct {
-    const float *vectors, *features, *relations, *told; /* (units, dimension up to a multiple of STEP), (units, UNIT_FEATURES), (count, units, RELATIONS), (options, 4) */
+    const float *words, *features, *relations, *told; /* (units, WIDTH), (units, UNIT_FEATURES), (count, units, RELATIONS), (options, 4) */
     const int64_t *places;  /* (place_count, 3) */
     uint32_t units, place_count;
 } er_pointing;
@@ -97,6 +97,8 @@ typedef struct {
     const float *spans, *options, *absent;
 } er_log_shares;
 
+/* What units say to the head, (count, WIDTH), whatever is asked: by their vectors, (count, dimension up to a multiple of STEP). */
+bool er_point_units(er_arena *, const er_pointer *, const float *vectors, uint32_t count, const float **);
 bool er_point_call(er_arena *, const er_pointer *, const er_pointed *, const er_pointing *, er_log_shares *);
 
 /* ---- What a tool takes (parameters.c) ---- */
@@ -330,7 +332,7 @@ typedef struct {
 } er_headed;
 
 /* The head's word on a call; `there` is false for a request that is too long and a tool without parameters. */
-bool er_headed_of(const er_suitor *, const er_stored_arguments *, const float *vectors, er_headed *, bool *there);
+bool er_headed_of(const er_suitor *, const er_stored_arguments *, const float *words, er_headed *, bool *there);
 /* The fits of a parameter, asked as number `asked`, with scores of both, the best first, and the score that nobody said it. */
 bool er_joined(const er_suitor *, const er_headed *, uint32_t asked, const er_fit **, uint32_t *count, double *absent);
 /* The shares of its options and behind them that nobody said it, (option_count + 1); `ruled` (option_count). */
@@ -341,7 +343,7 @@ bool er_option_shares(const er_suitor *, const er_headed *, uint32_t asked, cons
 typedef struct {
     const er_suitor *suitor;
     const er_stored_arguments *stored; /* NULL: by rules alone */
-    const float *vectors;              /* as er_pointing has them; NULL likewise */
+    const float *words;                /* as er_pointing has them; NULL likewise */
     bool tuned, headed;
     er_headed head;
     er_output *outputs;                /* (wanted) */

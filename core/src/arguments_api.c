@@ -39,20 +39,21 @@ static const er_taking *taking_at(const er_model *model, uint32_t tool, er_error
 
 /* ---- The request, once ---- */
 
-/* The mean of the vectors of the tokens that each unit shares characters with; zeros where there are none, and behind it up to a
-   whole number of steps. */
-static bool unit_vectors(er_task *task, er_error *error, const float **found)
+/* What units say to the head, by the mean of the vectors of the tokens that each shares characters with; zeros where there are none,
+   and behind it up to a whole number of steps. */
+static bool unit_words(er_task *task, er_error *error, const float **found)
 {
     er_encoding own = {.size = sizeof own};
     const er_reading *of = task->pieces;
     if (er_task_encoding(task, &own, error)) return false;
     const uint32_t d = own.dimension, across = (d + ER_ARG_STEP - 1) / ER_ARG_STEP * ER_ARG_STEP, prefix = er_length_of(task->model->full.spec.query_prefix);
-    float *vectors = ER_TAKE(&task->arena, float, (size_t)of->unit_count * across + 1);
-    if (!vectors) return false;
-    for (uint32_t i = 0; i < of->unit_count; i++)
+    er_arena scratch = {.error = error};
+    float *vectors = ER_TAKE(&scratch, float, (size_t)of->unit_count * across);
+    for (uint32_t i = 0; vectors && i < of->unit_count; i++)
         er_mean_of_tokens(&own, of->units[i].begin + prefix, of->units[i].end + prefix, vectors + (size_t)i * across);
-    *found = vectors;
-    return true;
+    const bool fine = vectors && er_point_units(&task->arena, task->model->arguments->head, vectors, of->unit_count, found);
+    er_give_back(&scratch);
+    return fine;
 }
 
 static bool read_query(er_task *task, bool head, er_error *error)
@@ -63,7 +64,7 @@ static bool read_query(er_task *task, bool head, er_error *error)
         task->pieces = made;
     }
     const uint32_t units = task->pieces->unit_count;
-    return !head || task->unit_vectors || !units || units > ER_MOST_UNITS_READ || unit_vectors(task, error, &task->unit_vectors);
+    return !head || task->unit_words || !units || units > ER_MOST_UNITS_READ || unit_words(task, error, &task->unit_words);
 }
 
 /* ---- What is given ---- */
@@ -200,7 +201,7 @@ static bool fill(er_task *task, const er_taking *tool, const er_arguments_option
         !er_earlier_of(arena, calls, (uint32_t)options->call_count, tool->tool->name, &earlier) ||
         !er_suitor_of(arena, task->pieces, tool, &earlier, options->year ? &now : NULL, &suitor))
         return false;
-    er_filling filling = {.suitor = &suitor, .stored = stored, .vectors = stored ? task->unit_vectors : NULL, .tuned = er_is_tuned(stored)};
+    er_filling filling = {.suitor = &suitor, .stored = stored, .words = stored ? task->unit_words : NULL, .tuned = er_is_tuned(stored)};
     er_found *found = ER_TAKE(arena, er_found, tool->wanted + 1);
     return found && er_fill_call(&filling, found) && tell(task, tool, &filling, found, to);
 }

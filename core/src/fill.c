@@ -472,7 +472,7 @@ bool er_fill_call(er_filling *f, er_found *found)
     f->used = ER_TAKE(arena, er_piece, n + 1);
     if (!lines || !f->outputs || !f->absent || !f->used) return false;
     if (!er_outputs_of(arena, tool, f->suitor->earlier, f->stored, f->outputs) ||
-        !er_headed_of(f->suitor, f->stored, f->vectors, &f->head, &f->headed))
+        !er_headed_of(f->suitor, f->stored, f->words, &f->head, &f->headed))
         return false;
     for (uint32_t p = 0; p < n; p++) {
         const er_parameter *one = &tool->parameters[p];

@@ -1,4 +1,4 @@
-/* What the head is told of one call beside vectors, and what rules and head count for, put together (8.4). */
+/* What the head is told of one call beside words, and what rules and head count for, put together (8.4). */
 
 #include "arguments.h"
 #include "unicode.h"
@@ -142,13 +142,13 @@ static void know(const er_suitor *s, er_headed *to)
     to->call[5] = sure / to->tool->pointed.count + 0.5;
 }
 
-bool er_headed_of(const er_suitor *s, const er_stored_arguments *stored, const float *vectors, er_headed *to, bool *there)
+bool er_headed_of(const er_suitor *s, const er_stored_arguments *stored, const float *words, er_headed *to, bool *there)
 {
     const er_reading *of = s->reading;
     const er_pointed *asked = &s->tool->pointed;
     const uint32_t n = of->unit_count;
     er_arena *arena = s->arena;
-    *there = stored && vectors && asked->count && n && n <= ER_MOST_UNITS_READ;
+    *there = stored && words && asked->count && n && n <= ER_MOST_UNITS_READ;
     if (!*there) return true;
     float *features = ER_TAKE(arena, float, n * ER_ARG_UNIT_FEATURES), *relations = ER_TAKE(arena, float, (size_t)asked->count * n * ER_ARG_RELATIONS);
     float *told = ER_TAKE(arena, float, (asked->options + 1) * ER_ARG_OPTION_FEATURES), *row = told;
@@ -174,7 +174,7 @@ bool er_headed_of(const er_suitor *s, const er_stored_arguments *stored, const f
         places[3 * place_count++ + 2] = piece->last - piece->first - 1;
     }
     *to = (er_headed){.stored = stored, .tool = s->tool, .units = n};
-    const er_pointing pointing = {vectors, features, relations, told, places, n, place_count};
+    const er_pointing pointing = {words, features, relations, told, places, n, place_count};
     if (!er_point_call(arena, stored->head, asked, &pointing, &to->shares)) return false;
     know(s, to);
     return true;

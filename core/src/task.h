@@ -27,7 +27,7 @@ struct er_task {
     er_arena told;          /* of what er_explain told last */
     er_arena filled;        /* of what er_arguments told last */
     struct er_reading *pieces; /* of the query, once its arguments were asked for, */
-    const float *unit_vectors; /* and the vectors of its units; NULL: not yet */
+    const float *unit_words; /* and what its units say to the head; NULL: not yet */
     const er_model *model;
     er_watch watch;
     er_read *read;          /* by the stage that decides now */

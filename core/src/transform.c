@@ -430,11 +430,23 @@ int64_t er_transform_texts(const Transformer *of, int64_t set, const int64_t *id
 
 #include "argument_head_body.h"
 
+int64_t er_point_words(const ArgumentHead *of, const float *vectors, int64_t units, int64_t levels, int64_t set, float *room, float *words)
+{
+    size_t used = 0;
+    char *aligned = room ? (char *)(((uintptr_t)room + 63) & ~(uintptr_t)63) : NULL;
+    Desk desk = {.set = &SETS_HERE[set], .levels = (float)levels};
+    desk.scales = claim(aligned, &used, units, sizeof(float));
+    desk.zeros = claim(aligned, &used, units, sizeof(int32_t));
+    desk.bytes = claim(aligned, &used, units * of->word.rows, 1);
+    if (room) desk.set->multiply(vectors, units, &of->word, &desk, NULL, words);
+    return (int64_t)(used / sizeof(float)) + 16;
+}
+
 static size_t furnish_call(const ArgumentHead *of, const ArgumentCall *call, char *room, ArgumentDesk *at)
 {
     size_t used = 0;
     const int64_t d = ARG_WIDTH, n = call->units, count = call->parameters, rows = 1 + count + n;
-    const int64_t across = (rows + 15) & ~(int64_t)15, deepest = of->word.rows > 3 * d ? of->word.rows : 3 * d;
+    const int64_t across = (rows + 15) & ~(int64_t)15;
     at->x = claim(room, &used, rows * d, sizeof(float));
     at->next = claim(room, &used, rows * d, sizeof(float));
     at->wide = claim(room, &used, rows * ARG_INNER, sizeof(float));
@@ -448,7 +460,7 @@ static size_t furnish_call(const ArgumentHead *of, const ArgumentCall *call, cha
     at->desk.keys = claim(room, &used, across * (3 * d / ARG_HEADS + 8), sizeof(float));
     at->desk.scales = claim(room, &used, rows, sizeof(float));
     at->desk.zeros = claim(room, &used, rows, sizeof(int32_t));
-    at->desk.bytes = claim(room, &used, rows * deepest, 1);
+    at->desk.bytes = claim(room, &used, rows * 3 * d, 1);
     return used;
 }
 
