@@ -4,16 +4,31 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from edgeret.errors import InputError
+from edgeret.inputs.tool_text import name_in_words, tool_text
 from edgeret.terminal.console import add_command, add_offline
+from edgeret.terminal.progress import track
+from edgeret_export.encoders.asked import TOOL_FORM
+from edgeret_export.encoders.pairs import ToolSet
 from edgeret_export.sources.cards import Card, find_card
 from edgeret_export.text_options import add_texts, read_texts, write_file
 
-ENCODER = "all-minilm-l6-v2-tools"
+if TYPE_CHECKING:
+    from edgeret_export.encoders.chosen import Chosen
+    from edgeret_export.encoders.distil import Course
+    from edgeret_export.encoders.pairs import Vectors
+    from edgeret_export.sources.codebook import CodeFile
+
+ENCODER, LAYERS = "all-minilm-l6-v2-tools", "0,2,4,5"
 LEAST_TEXTS = 100
+MOST_CALLS = 10
+RATE_ON = 3e-4
+"""How fast what goes on is taught."""
 
 
 def add_distil(commands: Any) -> None:
@@ -27,11 +42,21 @@ def add_distil(commands: Any) -> None:
     )
     add_texts(made)
     made.add_argument("--encoder", default=ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)")
+    made.add_argument("--from", dest="begun", metavar="FILE", help="an encoder in codes to go on from")
     made.add_argument(
-        "--layers", default="0,2,4,5", metavar="N,N", help="those that are kept, from 0 (default: %(default)s)"
+        "--layers", metavar="N,N", help=f"those that are kept, from 0 (default: {LAYERS}, or those of --from)"
     )
-    made.add_argument("--bits", type=int, default=3, choices=range(2, 7), metavar="N", help="of a code (default: 3)")
-    made.add_argument("--pieces", type=int, default=64, metavar="N", help="codes of a word (default: 64)")
+    made.add_argument(
+        "--bits", type=int, choices=range(2, 7), metavar="N", help="of a code (default: 3, or as --from has them)"
+    )
+    made.add_argument("--pieces", type=int, metavar="N", help="codes of a word (default: 64, or as --from has them)")
+    made.add_argument(
+        "--calls",
+        type=float,
+        default=0.0,
+        metavar="X",
+        help="what it counts beside that requests of the sets find the tools that they call (default: 0, nothing)",
+    )
     made.add_argument("--steps", type=int, default=800, metavar="N", help="of teaching (default: 800: 15 minutes)")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="of everything drawn (default: 0)")
     add_offline(made)
@@ -39,28 +64,39 @@ def add_distil(commands: Any) -> None:
 
 def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
     card = find_card(arguments.encoder)
-    texts, sets = _texts(arguments)
+    _check(arguments, card)
+    from edgeret_export.encoders.coded import Words, encoder_map
+    from edgeret_export.encoders.distil import distil
+    from edgeret_export.encoders.export import encoder_of, export_encoder
+    from edgeret_export.encoders.trainer import TorchVectors, load_base
+    from edgeret_export.reference.encoders.tokenizer import load_tokenizer
+    from edgeret_export.sources.codebook import CodeFile, convert_codebook, pack_code_file, specials_of, words_in
+    from edgeret_export.sources.plans import read_source
+
+    sets = [ToolSet(each.name, each.tools, each.demonstrations) for each in map(read_source, arguments.set)]
+    texts = _texts(sets, arguments)
     if len(texts) < LEAST_TEXTS:
         raise InputError(f"{len(texts)} different texts, at least {LEAST_TEXTS} are needed; give more --set or --texts")
-    from edgeret_export.encoders.coded import encoder_map
-    from edgeret_export.encoders.distil import Course, distil
-    from edgeret_export.encoders.export import encoder_of, export_encoder
-    from edgeret_export.encoders.trainer import load_base
-    from edgeret_export.reference.encoders.tokenizer import load_tokenizer
-    from edgeret_export.sources.codebook import CodeFile, pack_code_file, specials_of
-
-    spec = encoder_of(card)
-    _check(arguments, card)
+    spec, begun = encoder_of(card), _begun(arguments)
     exported = export_encoder(card, "fp32", arguments.offline)
-    specials_of(exported.tokenizer.decode(), card.name)  # which whoever reads the file needs
+    vocabulary = exported.tokenizer.decode()
+    specials_of(vocabulary, card.name)  # which whoever reads the file needs
+    if begun is not None and begun.tokenizer != vocabulary:
+        raise InputError(f"--from {arguments.begun}: it has other tokens than {card.name}; name its --encoder")
     tokenizer = load_tokenizer(exported.tokenizer, spec.max_tokens, card.name).library
-    pair: Any = [load_base(exported.model_folder)[0] for _ in range(2)]
-    teacher, student = (each.auto_model for each in pair)
-    layers = _layers(arguments.layers, len(teacher.encoder.layer))
-    course = Course(layers, arguments.bits, arguments.pieces, arguments.steps, seed=arguments.seed)
+    base = load_base(exported.model_folder)
+    first: Any = base[0]
+    teacher = first.auto_model
+    with TemporaryDirectory() as folder:
+        if begun is not None:
+            convert_codebook(Path(arguments.begun), Path(folder))
+        student: Any = load_base(exported.model_folder if begun is None else Path(folder))[0]
+    course = _course(arguments, len(teacher.encoder.layer), begun)
+    beside = _beside(sets, TorchVectors(base, spec), tokenizer, course.seed) if course.beside else None
     read = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
-    around = tokenizer.encode("a").ids
-    taught = distil(teacher, student, [ids for ids in read if ids], (around[0], around[-1]), course)
+    around, words = tokenizer.encode("a").ids, None if begun is None else Words(*words_in(begun))
+    ends = around[0], around[-1]
+    taught = distil(teacher, student.auto_model, [ids for ids in read if ids], ends, course, words, beside)
     places = "embeddings.position_embeddings.weight"
     tensors = {**taught.tensors, places: taught.tensors[places][: spec.max_tokens]}
     config = teacher.config
@@ -70,23 +106,55 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "licence": card.licence,
         "course": course._asdict(),
         "texts": len(texts),
-        "sets": sets,
+        "sets": [each.name for each in sets],
         "texts_off": round(taught.texts_off, 4),
         "tokens_off": round(taught.tokens_off, 4),
+        **({} if begun is None else {"before": begun.told}),
     }
-    data = pack_code_file(CodeFile(arrays, exported.tokenizer.decode(), told))
-    return {**write_file(arguments, data), **told}
+    return {**write_file(arguments, pack_code_file(CodeFile(arrays, vocabulary, told))), **told}
 
 
 def _check(arguments: argparse.Namespace, card: Card) -> None:
     spec = card.encoder
-    assert spec is not None
-    if spec.pooling != "mean" or not spec.normalised or spec.truncate or spec.centre or spec.query_prefix:
+    if (
+        spec is None
+        or spec.pooling != "mean"
+        or not spec.normalised
+        or spec.truncate
+        or spec.centre
+        or spec.query_prefix
+    ):
         raise InputError(f"model card '{card.name}': only an encoder that takes the mean, as it is, can be taught from")
-    if not 0 < arguments.pieces <= spec.dimension or spec.dimension % arguments.pieces:
-        raise InputError(f"--pieces {arguments.pieces}: expected a number that divides {spec.dimension}")
+    pieces = arguments.pieces
+    if pieces is not None and (not 0 < pieces <= spec.dimension or spec.dimension % pieces):
+        raise InputError(f"--pieces {pieces}: expected a number that divides {spec.dimension}")
     if arguments.steps < 1:
         raise InputError(f"--steps {arguments.steps}: expected a number from 1 on")
+    if not 0 <= arguments.calls <= MOST_CALLS:
+        raise InputError(f"--calls {arguments.calls:g}: expected a number from 0 to {MOST_CALLS}")
+    if arguments.calls and not arguments.set:
+        raise InputError("--calls: only sets have calls; give --set")
+    given = [name for name in ("layers", "bits", "pieces") if getattr(arguments, name) is not None]
+    if arguments.begun is not None and given:
+        raise InputError(f"--{given[0]}: --from has its own; leave it out")
+
+
+def _begun(arguments: argparse.Namespace) -> CodeFile | None:
+    from edgeret_export.sources.codebook import read_code_file
+
+    return None if arguments.begun is None else read_code_file(Path(arguments.begun))
+
+
+def _course(arguments: argparse.Namespace, layers: int, begun: CodeFile | None) -> Course:
+    from edgeret_export.encoders.distil import Course
+
+    told = {"steps": arguments.steps, "seed": arguments.seed, "beside": arguments.calls}
+    if begun is None:
+        kept = _layers(LAYERS if arguments.layers is None else arguments.layers, layers)
+        return Course(kept, arguments.bits or 3, arguments.pieces or 64, **told)
+    bits = len(begun.arrays["layers"][0]["together"]["book"]).bit_length() - 1
+    kept = tuple(range(len(begun.arrays["layers"])))
+    return Course(kept, bits, len(begun.arrays["book_scales"]), rate=RATE_ON, **told)
 
 
 def _layers(told: str, count: int) -> tuple[int, ...]:
@@ -95,18 +163,29 @@ def _layers(told: str, count: int) -> tuple[int, ...]:
     except ValueError:
         found = ()
     if not found or list(found) != sorted(set(found)) or not 0 <= found[0] <= found[-1] < count:
-        raise InputError(f"--layers {told}: expected numbers from 0 to {count - 1}, ascending, like 0,2,4,5")
+        raise InputError(f"--layers {told}: expected numbers from 0 to {count - 1}, ascending, like {LAYERS}")
     return found
 
 
-def _texts(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """All different texts, sorted, and what the sets are called."""
-    from edgeret.inputs.tool_text import name_in_words, tool_text
-    from edgeret_export.encoders.asked import TOOL_FORM
-    from edgeret_export.sources.plans import read_source
+def _beside(sets: Sequence[ToolSet], vectors: Vectors, tokenizer: Any, seed: int) -> Chosen:
+    """What the sets' requests call, as a loss. Raises InputError where none calls anything."""
+    from edgeret_export.encoders.chosen import Asked, Chosen, texts_of
+    from edgeret_export.encoders.pairs import PairOptions, make_anchors
 
+    options = PairOptions(("query", "clauses"), 0.0, seed)
+    asked = [
+        Asked([tool_text(tool, TOOL_FORM) for tool in each.tools], make_anchors(each, vectors, options))
+        for each in track(sets, "reading sets", len(sets))
+    ]
+    if not any(anchor.right for each in asked for anchor in each.anchors):
+        raise InputError("--calls: no request of the sets calls one tool and not another; give other --set")
+    told = texts_of(asked)
+    return Chosen(asked, dict(zip(told, (each.ids for each in tokenizer.encode_batch(told)), strict=True)), seed)
+
+
+def _texts(sets: Sequence[ToolSet], arguments: argparse.Namespace) -> list[str]:
+    """All different texts, sorted."""
     found: set[str] = set()
-    sets = [read_source(told, ()) for told in arguments.set]
     for source in sets:
         found.update(demonstration.query for demonstration in source.demonstrations)
         for tool in source.tools:
@@ -116,7 +195,7 @@ def _texts(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
             own = (tool_text(tool, TOOL_FORM), name_in_words(tool.name), tool.description)
             found.update(text for text in (*own, *said) if isinstance(text, str))
     found.update(read_texts(arguments))
-    return sorted({text.strip() for text in found} - {""}), [source.name for source in sets]
+    return sorted({text.strip() for text in found} - {""})
 
 
 def _print(result: Mapping[str, Any]) -> str:

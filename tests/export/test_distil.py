@@ -19,7 +19,9 @@ from edgeret_export.cli import main
 from edgeret_export.encoders.coded import encoder_map
 from edgeret_export.encoders.distil import Course, distil
 from edgeret_export.encoders.trainer import load_base
+from edgeret_export.sources.codebook import read_code_file
 
+ROOT = Path(__file__).parents[2]
 COURSE = Course((0, 1), bits=4, pieces=16, steps=120, tokens=512, rate=2e-3)
 
 
@@ -62,6 +64,10 @@ def test_what_is_taught_comes_near_and_is_what_the_library_reads(tmp_path: Path)
         (("--steps", "0"), "from 1 on"),
         (("--encoder", "multilingual-e5-small-q4"), "takes the mean, as it is"),
         (("--bits", "9"), "invalid choice"),
+        (("--calls", "1"), "give --set"),
+        (("--calls", "-1"), "from 0 to 10"),
+        (("--from", "nowhere.msgpack"), "nowhere.msgpack"),
+        (("--from", "nowhere.msgpack", "--layers", "0,1"), "leave it out"),
     ],
 )
 def test_what_cannot_be_taught_is_refused(
@@ -92,3 +98,19 @@ def test_an_encoder_whose_special_tokens_are_others_is_refused_before_it_teaches
     assert specials_of(tokenizer, "t")["cls_token"] == "[CLS]"
     with pytest.raises(InputError, match=r"no \[CLS\]"):
         specials_of(tokenizer.replace("[CLS]", "<s>"), "t")
+
+
+def test_what_ships_goes_on_and_learns_what_requests_call(tmp_path: Path) -> None:
+    begun, out = ROOT / "models" / "encoders" / "all-minilm-l4-tools.msgpack", tmp_path / "out"
+    podcast = str(ROOT / "examples" / "calls" / "podcast")
+    given = ["lab", "distil", "--from", str(begun), "--calls", "1", "--steps", "1", "--set", podcast, "-o", str(out)]
+    assert main(given) == 0
+    before, after = read_code_file(begun), read_code_file(out)
+    assert after.tokenizer == before.tokenizer
+    assert after.told["before"] == before.told
+    assert after.told["course"]["beside"] == 1.0
+    assert np.array_equal(after.arrays["words"], before.arrays["words"])
+    assert len(after.arrays["layers"]) == len(before.arrays["layers"])
+    assert [*after.arrays] == [*before.arrays]
+    first, second = (np.asarray(each.arrays["layers"][0]["wide"]["scales"]) for each in (before, after))
+    assert 0 < np.abs(first - second).mean() < 0.1 * first.mean()

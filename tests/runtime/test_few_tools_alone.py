@@ -15,7 +15,8 @@ from edgeret import Call, Demonstration, Runtime, Tool
 from edgeret.types import END
 
 CALLS = Path(__file__).parents[2] / "examples" / "calls"
-SETS = ("farm", "garage", "hotel-desk", "podcast", "recipe-box", "todo-shopping")
+SETS = ("family-calendar", "garage", "language-tutor", "train-bus")
+"""Their labels are in no encoder (docs/DATASETS.md)."""
 FOREIGN = (
     "why is the sky blue",
     "tell me a joke",
@@ -65,6 +66,6 @@ def test_what_is_taught_of_a_few_tools_declines_no_more_of_what_they_serve(
             right[is_taught] += sum(runtime.task(query).next().tool == tool for query, tool in asked)
             declined[is_taught] += sum(runtime.task(query).next().tool in (None, END) for query in FOREIGN)
         served, foreign = served + len(asked), foreign + len(FOREIGN)
-    assert served > 100
+    assert served > 90
     assert right[True] >= right[False], (right, served)
     assert declined[True] >= 0.8 * foreign, (declined, foreign)

@@ -1,15 +1,15 @@
 """A shorter encoder in codes, taught what a longer one makes of texts: vectors of tokens and of wholes, and how near
-texts are to each other. It begins with some of the longer one's layers and its words, and meets its own codes before it
-ends. Knows nothing of tools, files and bundles.
+texts are to each other; beside it something else, if that is given. It begins with some of the longer one's layers and
+its words, and meets its own codes before it ends; or goes on from codes. Knows nothing of tools, files and bundles.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from math import cos, pi
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -38,7 +38,7 @@ Ids = Sequence[int]
 class Course(NamedTuple):
     """Which of the encoder's `layers` are kept, how many `bits` a code of a layer has, of how many `pieces` a word's
     row is, for how many `steps` of about so many `tokens` it is taught, and how fast; for a `loose` share of them
-    without codes."""
+    without codes. What is taught `beside` counts so much."""
 
     layers: tuple[int, ...]
     bits: int = 3
@@ -48,6 +48,16 @@ class Course(NamedTuple):
     rate: float = 5e-4
     loose: float = 0.35
     seed: int = 0
+    beside: float = 0.0
+
+
+class Beside(Protocol):
+    """What else is taught, with numbers of its own to learn, such as a scale."""
+
+    line: nn.Parameter
+
+    def loss(self, read: Callable[[Sequence[Ids]], torch.Tensor]) -> torch.Tensor:
+        """By texts that are read as unit vectors, (texts, dimension)."""
 
 
 class Taught(NamedTuple):
@@ -100,16 +110,11 @@ class _Words(nn.Module):
     codes: torch.Tensor
     begins: torch.Tensor
 
-    def __init__(self, rows: torch.Tensor, pieces: int, often: torch.Tensor, seed: int) -> None:
+    def __init__(self, of: Words) -> None:
         super().__init__()
-        width, codes, books = rows.shape[1] // pieces, [], []
-        for piece in range(pieces):
-            book, code = _book(rows[:, piece * width : (piece + 1) * width], often, seed + piece)
-            codes.append(code)
-            books.append(book)
-        self.register_buffer("codes", torch.stack(codes, 1), persistent=False)
-        self.register_buffer("begins", torch.arange(pieces) * BOOK, persistent=False)
-        self.books = nn.Parameter(torch.stack(books))
+        self.register_buffer("codes", torch.from_numpy(of.codes.astype(np.int64)), persistent=False)
+        self.register_buffer("begins", torch.arange(len(of.books)) * BOOK, persistent=False)
+        self.books = nn.Parameter(torch.from_numpy(of.books.copy()))
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         return functional.embedding(self.codes[ids] + self.begins, self.books.flatten(0, 1)).flatten(-2)
@@ -117,6 +122,13 @@ class _Words(nn.Module):
     def found(self) -> Words:
         """Codes and books as they are now."""
         return Words(self.codes.numpy().astype(np.uint8), self.books.detach().numpy().copy())
+
+
+def _chosen(rows: torch.Tensor, pieces: int, often: torch.Tensor, seed: int) -> Words:
+    """Codes for words' rows (tokens, dimension)."""
+    parts = [_book(part, often, seed + i) for i, part in enumerate(rows.chunk(pieces, 1))]
+    codes = np.stack([code.numpy() for _, code in parts], 1)
+    return Words(codes.astype(np.uint8), np.stack([book.numpy() for book, _ in parts]))
 
 
 def _book(rows: torch.Tensor, often: torch.Tensor, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -132,31 +144,52 @@ def _book(rows: torch.Tensor, often: torch.Tensor, seed: int) -> tuple[torch.Ten
     return book, torch.cdist(rows, book).argmin(1)
 
 
-def distil(teacher: Any, student: Any, texts: Sequence[Ids], ends: tuple[int, int], course: Course) -> Taught:
+def distil(
+    teacher: Any,
+    student: Any,
+    texts: Sequence[Ids],
+    ends: tuple[int, int],
+    course: Course,
+    begun: Words | None = None,
+    beside: Beside | None = None,
+) -> Taught:
     """Teaches a `student`, which is the `teacher` once more, both BertModels without a pooler, to be like it in fewer
-    layers and in codes. `texts` are ids of tokens without special ones, `ends` those put around them."""
+    layers and in codes. `texts` are ids of tokens without special ones, `ends` those put around them. With words that
+    were `begun` the student's weights are in codes already, and stay so. `beside` is taught, too."""
     torch.manual_seed(course.seed)
-    student.encoder.layer = nn.ModuleList([student.encoder.layer[i] for i in course.layers])
-    student.config.num_hidden_layers = len(course.layers)
+    if begun is None:
+        student.encoder.layer = nn.ModuleList([student.encoder.layer[i] for i in course.layers])
+        student.config.num_hidden_layers = len(course.layers)
+        table = student.embeddings.word_embeddings.weight.data
+        counts = np.bincount(np.concatenate([np.array(text, np.intp) for text in texts]), minlength=len(table))
+        say("choosing codes of words")
+        often = torch.tensor((counts + 0.3) ** 0.5, dtype=torch.float32)
+        words = _Words(_chosen(table, course.pieces, often, course.seed))
+    else:
+        words = _Words(begun)
     products = _coded_layers(student, course.bits)
-    table = student.embeddings.word_embeddings.weight.data
-    counts = np.bincount(np.concatenate([np.array(text, np.intp) for text in texts]), minlength=len(table))
-    say("choosing codes of words")
-    words = _Words(table, course.pieces, torch.tensor((counts + 0.3) ** 0.5, dtype=torch.float32), course.seed)
     student.embeddings.word_embeddings = words
     teacher.requires_grad_(False)
-    optimiser = torch.optim.AdamW(student.parameters(), course.rate, (0.9, 0.98), weight_decay=0.0, fused=True)
+    learned = [*student.parameters(), *([] if beside is None else [beside.line])]
+    optimiser = torch.optim.AdamW(learned, course.rate, (0.9, 0.98), weight_decay=0.0, fused=True)
     off: list[tuple[float, float]] = []
-    batches = _batches(texts, ends, course, min(LONGEST, teacher.config.max_position_embeddings))
+
+    def read(batch: Sequence[Ids]) -> torch.Tensor:
+        return _units(student, batch, longest)
+
+    longest = min(LONGEST, teacher.config.max_position_embeddings)
+    batches = _batches(texts, ends, course, longest)
     for step in track(range(course.steps), "teaching", course.steps):
         done = step / course.steps
         for product in products:
-            product.coded = done >= course.loose
+            product.coded = begun is not None or done >= course.loose
         for group in optimiser.param_groups:
             group["lr"] = course.rate * min(1, (step + 1) / _WARM_UP) * max(0.02, (1 + cos(pi * done)) / 2)
         loss, measured = _loss(teacher, student, *_padded(next(batches)))
         optimiser.zero_grad()
         torch.autograd.backward(loss)
+        if beside is not None:
+            torch.autograd.backward(course.beside * beside.loss(read))
         torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
         optimiser.step()
         off.append(measured)
@@ -199,6 +232,18 @@ def _loss(
     with torch.no_grad():
         each = 1 - functional.cosine_similarity(found, wanted, dim=2)[there.bool()].mean()
     return tokens + _WHOLE * texts + _NEARNESS * near, (texts.item(), each.item())
+
+
+def _units(model: Any, batch: Sequence[Ids], longest: int) -> torch.Tensor:
+    """Unit vectors of texts (texts, dimension), read in two lots, since most are short."""
+    order = sorted(range(len(batch)), key=lambda i: len(batch[i]))
+    found, most = [], len(order) * 2 // 3
+    for lot in filter(None, (order[:most], order[most:])):
+        ids, there = _padded([batch[i][:longest] for i in lot])
+        with _half():
+            rows = model(ids, attention_mask=there)[0]
+        found.append(functional.normalize((rows.float() * there[..., None]).sum(1), dim=1))
+    return torch.cat(found)[torch.tensor(np.argsort(order))]
 
 
 def _half() -> AbstractContextManager[Any]:

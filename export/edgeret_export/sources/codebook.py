@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeret.bundle.codec import DTYPES, get_array, pack, unpack
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
-from edgeret_export.reference.encoders.codebook import tensors_of
+from edgeret_export.reference.encoders.codebook import BOOK, tensors_of
 from edgeret_export.sources.model_folder import bert_config, write_model
 
 ARRAYS = "encoder-arrays.msgpack"
@@ -57,6 +60,13 @@ def _whole(value: Any, where: str) -> Any:
             {"array": value}, "array", dtype, (None,) * (len(shape) if isinstance(shape, list) else 1), where
         )
     return {key: _whole(inner, where) for key, inner in value.items()}
+
+
+def words_in(file: CodeFile) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """The codes of its words, uint8 (tokens, pieces), and what they stand for, float32 (pieces, 256, width)."""
+    codes, scales = file.arrays["words"], file.arrays["book_scales"]
+    books = file.arrays["books"].astype(np.float32).reshape(len(scales), BOOK, -1)
+    return codes, books * scales[:, None, None]
 
 
 def convert_codebook(file: Path, target: Path) -> None:
