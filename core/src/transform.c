@@ -442,7 +442,7 @@ int64_t er_point_words(const ArgumentHead *of, const float *vectors, int64_t uni
     return (int64_t)(used / sizeof(float)) + 16;
 }
 
-static size_t furnish_call(const ArgumentHead *of, const ArgumentCall *call, char *room, ArgumentDesk *at)
+static size_t furnish_call(const ArgumentCall *call, char *room, ArgumentDesk *at)
 {
     size_t used = 0;
     const int64_t d = ARG_WIDTH, n = call->units, count = call->parameters, rows = 1 + count + n;
@@ -468,7 +468,7 @@ int64_t er_point(const ArgumentHead *of, const ArgumentCall *call, int64_t set, 
 {
     ArgumentDesk at;
     char *aligned = room ? (char *)(((uintptr_t)room + 63) & ~(uintptr_t)63) : NULL;
-    const int64_t used = (int64_t)(furnish_call(of, call, aligned, &at) / sizeof(float)) + 16;
+    const int64_t used = (int64_t)(furnish_call(call, aligned, &at) / sizeof(float)) + 16;
     at.desk.set = &SETS_HERE[set];
     if (room) point(of, call, &at, found);
     return used;
