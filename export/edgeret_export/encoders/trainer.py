@@ -27,6 +27,7 @@ from sentence_transformers import (
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.util import cos_sim
 from transformers import AutoConfig, PrinterCallback, TrainerCallback, set_seed
+from transformers.utils import logging as told_by_transformers
 
 from edgeret.terminal.progress import track
 from edgeret_export.checkpoints import last_checkpoint, spread
@@ -94,9 +95,14 @@ def load_base(folder: Path) -> SentenceTransformer:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the files are here
     config: Any = AutoConfig.from_pretrained(str(folder), local_files_only=True)
     still = {key: 0.0 for key, value in vars(config).items() if "drop" in key and isinstance(value, float)}
-    model: SentenceTransformer = SentenceTransformer(
-        str(folder), device="cpu", local_files_only=True, config_kwargs=still
-    )
+    before = told_by_transformers.get_verbosity()
+    told_by_transformers.set_verbosity(logging.ERROR)  # a pooler that nobody needs is missing
+    try:
+        model: SentenceTransformer = SentenceTransformer(
+            str(folder), device="cpu", local_files_only=True, config_kwargs=still
+        )
+    finally:
+        told_by_transformers.set_verbosity(before)
     model.max_seq_length = MAX_TOKENS
     return model
 
