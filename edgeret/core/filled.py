@@ -13,8 +13,8 @@ from typing import Any
 from edgeret.arguments import Argument, Arguments, ArgumentSource
 from edgeret.types import Call
 
-MOST_GIVEN, MOST_MISSING = 64, 400
-"""Values that a call is given at most, and questions."""
+FEW = 8
+"""Values, and questions, that there is room for at first. A call with more is read twice."""
 _SOURCES: Sequence[ArgumentSource] = ("rule", "choice", "output", "earlier", "default")
 """As `er_argument_source` counts them."""
 _STRING = 4
@@ -28,9 +28,7 @@ _OPTIONS = Struct("@NPN9iNN")
 _GIVEN = Struct("@NN")
 _COUNT = _GIVEN.size // 2
 _COUNTS, _VALUES = _OPTIONS.size - _GIVEN.size, _OPTIONS.size
-_QUESTIONS = _VALUES + MOST_GIVEN * _ARGUMENT.size
-_END = _QUESTIONS + MOST_MISSING * _MISSING.size
-"""Where they, values and questions stand in a reader's room, and where it ends."""
+"""Where they and the values stand in a reader's room. Questions stand behind these."""
 _TEXT, _TEXTS = Struct("@PN"), 3
 """`er_text`, and how many `er_made_call` has of it: tool, arguments and result."""
 _NO_CLOCK = (0,) * 8
@@ -43,15 +41,19 @@ class Reader:
     """One task's room for its calls' arguments: what the library is told of earlier calls, and what it gives. Kept from
     one call to the next, so that little is made and written anew: all of it takes a hundred microseconds."""
 
-    __slots__ = ("_made", "_room", "_texts", "_told", "rooms")
+    __slots__ = ("_made", "_most", "_questions", "_room", "_texts", "_told", "rooms")
 
     def __init__(self) -> None:
-        self._room, self._made = bytearray(_END), bytearray(1)
-        at = _address(self._room)
-        self.rooms = at, at + _VALUES, at + _COUNTS, at + _QUESTIONS, at + _COUNTS + _COUNT
-        """Where options, values, how many they are, questions, and how many these are."""
-        self._told: list[Call] = []
+        self._made, self._told = bytearray(1), list[Call]()
         self._texts: list[bytes] = []
+        self._furnish(FEW, FEW)
+
+    def _furnish(self, values: int, questions: int) -> None:
+        self._most, self._questions = (values, questions), _VALUES + values * _ARGUMENT.size
+        self._room = bytearray(self._questions + questions * _MISSING.size)
+        at = _address(self._room)
+        self.rooms = at, at + _VALUES, at + _COUNTS, at + self._questions, at + _COUNTS + _COUNT
+        """Where options, values, how many they are, questions, and how many these are."""
 
     def ready(self, calls: Sequence[Call], now: datetime | None, rules_alone: bool) -> None:
         """Writes down the options of `er_arguments`."""
@@ -59,7 +61,7 @@ class Reader:
             self._tell(calls)
         clock = _NO_CLOCK if now is None else _clock(now)
         made = _address(self._made), len(calls)
-        _OPTIONS.pack_into(self._room, 0, _COUNTS, *made, *clock, rules_alone, MOST_GIVEN, MOST_MISSING)
+        _OPTIONS.pack_into(self._room, 0, _COUNTS, *made, *clock, rules_alone, *self._most)
 
     def _tell(self, calls: Sequence[Call]) -> None:
         """Records of calls, `er_made_call`, and behind them their texts."""
@@ -78,16 +80,19 @@ class Reader:
             _TEXT.pack_into(made, i * _TEXT.size, at, len(text))
             at += len(text)
 
-    def read(self) -> Arguments:
-        """What the library wrote, while its texts live."""
-        room, given, missing = self._room, {}, {}
+    def read(self) -> Arguments | None:
+        """What the library wrote, while its texts live; None where it had no room for all, which it has now."""
+        room, most, given, missing = self._room, self._most, {}, {}
         values, questions = _GIVEN.unpack_from(room, _COUNTS)
+        if values > most[0] or questions > most[1]:
+            self._furnish(max(values, FEW), max(questions, FEW))
+            return None
         for at in range(_VALUES, _VALUES + values * _ARGUMENT.size, _ARGUMENT.size):
             name, length, kind, text, size, source, begin, end, sure, *others, count = _ARGUMENT.unpack_from(room, at)
             words = (begin, end) if end else None
             more = tuple([_value(*others[i : i + 3]) for i in range(0, 3 * count, 3)]) if count else ()
             given[_text(name, length)] = Argument(_value(kind, text, size), _SOURCES[source], words, sure, more)
-        for at in range(_QUESTIONS, _QUESTIONS + questions * _MISSING.size, _MISSING.size):
+        for at in range(self._questions, self._questions + questions * _MISSING.size, _MISSING.size):
             name, length, text, size = _MISSING.unpack_from(room, at)
             missing[_text(name, length)] = _text(text, size)
         return Arguments(given, missing)

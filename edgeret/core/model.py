@@ -352,10 +352,13 @@ class Task:
             reader = self._reader
             if reader is None:
                 reader = self._reader = Reader()
-            reader.ready(calls, now, rules_alone)
-            if self.model.library.whole.er_arguments(self._handle, _name(tool), *reader.rooms, self._at):
-                self.tell(1)
-            return reader.read()
+            found = None
+            while found is None:
+                reader.ready(calls, now, rules_alone)
+                if self.model.library.whole.er_arguments(self._handle, _name(tool), *reader.rooms, self._at):
+                    self.tell(1)
+                found = reader.read()
+            return found
 
     def tell(self, status: int) -> None:
         """Raises what a call of the library failed with."""

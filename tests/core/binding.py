@@ -334,10 +334,12 @@ class Task:
 
     def arguments(self, tool: str, calls: Sequence[Call] = ()) -> Arguments:
         """What `er_arguments` reads for a tool behind these calls."""
-        reader = Reader()
-        reader.ready(calls, None, False)
-        self.core("er_arguments", self.handle, Text.of(tool), *map(c.c_void_p, reader.rooms))
-        return reader.read()
+        reader, found = Reader(), None
+        while found is None:
+            reader.ready(calls, None, False)
+            self.core("er_arguments", self.handle, Text.of(tool), *map(c.c_void_p, reader.rooms))
+            found = reader.read()
+        return found
 
     def times(self) -> dict[str, float]:
         """Seconds by stage."""

@@ -109,3 +109,17 @@ def test_earlier_calls_are_told_anew_when_they_change(runtime: Runtime) -> None:
     for calls in lists:
         for name in ("send_mail", "find_file"):
             assert kept.arguments(name, calls) == core.begin(query, None).arguments(name, calls), calls
+
+
+def test_a_tool_may_take_more_than_a_few_values_and_ask_for_more() -> None:
+    names = [f"number_{letter}" for letter in "abcdefghijklmnopqrst"]
+    properties = {name: {"type": "integer", "description": f"The {name[-1]} of it."} for name in names}
+    many = Tool("set_many", "Set many numbers.", {"type": "object", "properties": properties, "required": names})
+    runtime = edgeret.from_tools([many])
+    asked = runtime.task("set many numbers")
+    assert list(asked.arguments("set_many").missing) == names
+    given = {"type": "object", "properties": {name: {"type": "integer", "default": 1} for name in names}}
+    filled = edgeret.from_tools([Tool("set_many", "Set many numbers.", {**given, "required": names})]).task("set")
+    found = filled.arguments("set_many")
+    assert {name: one.value for name, one in found.given.items()} == dict.fromkeys(names, 1)
+    assert filled.arguments("set_many") == found

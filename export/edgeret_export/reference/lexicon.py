@@ -213,11 +213,6 @@ class Lexicon:
         word, place = self._postings.hits(known)
         return Hits(word, place, self._rarity[known][word], self._per[0], total)
 
-    def _hits_at(self, known: NDArray[np.int64], positions: NDArray[np.intp], total: np.float32) -> Hits:
-        """The same at some tools' positions."""
-        word, place, _, totals = self._postings.hits_at(known, positions, self._rarity)
-        return Hits(word, place, self._rarity[known][word], self._inverses(totals)[0], total)
-
     def _total(self, known: NDArray[np.int64]) -> np.float32:
         return np.float32(max(1e-6, self._rarity[known].sum().item()))
 
