@@ -81,6 +81,7 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
     exported = export_encoder(card, "fp32", arguments.offline)
     vocabulary = exported.tokenizer.decode()
     specials_of(vocabulary, card.name)  # which whoever reads the file needs
+    words = None if begun is None else Words(*words_in(begun, arguments.begun))
     if begun is not None and begun.tokenizer != vocabulary:
         raise InputError(f"--from {arguments.begun}: it has other tokens than {card.name}; name its --encoder")
     tokenizer = load_tokenizer(exported.tokenizer, spec.max_tokens, card.name).library
@@ -88,13 +89,15 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
     first: Any = base[0]
     teacher = first.auto_model
     with TemporaryDirectory() as folder:
-        if begun is not None:
+        if begun is not None:  # which proves all of it
             convert_codebook(Path(arguments.begun), Path(folder))
         student: Any = load_base(exported.model_folder if begun is None else Path(folder))[0]
+    if student.auto_model.config.hidden_size != spec.dimension:
+        raise InputError(f"--from {arguments.begun}: its vectors are not as long as those of {card.name}")
     course = _course(arguments, len(teacher.encoder.layer), begun)
     beside = _beside(sets, TorchVectors(base, spec), tokenizer, course.seed) if course.beside else None
     read = [each.ids for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
-    around, words = tokenizer.encode("a").ids, None if begun is None else Words(*words_in(begun))
+    around = tokenizer.encode("a").ids
     ends = around[0], around[-1]
     taught = distil(teacher, student.auto_model, [ids for ids in read if ids], ends, course, words, beside)
     places = "embeddings.position_embeddings.weight"
@@ -116,14 +119,8 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def _check(arguments: argparse.Namespace, card: Card) -> None:
     spec = card.encoder
-    if (
-        spec is None
-        or spec.pooling != "mean"
-        or not spec.normalised
-        or spec.truncate
-        or spec.centre
-        or spec.query_prefix
-    ):
+    assert spec is not None
+    if spec.pooling != "mean" or not spec.normalised or spec.truncate or spec.centre or spec.query_prefix:
         raise InputError(f"model card '{card.name}': only an encoder that takes the mean, as it is, can be taught from")
     pieces = arguments.pieces
     if pieces is not None and (not 0 < pieces <= spec.dimension or spec.dimension % pieces):
@@ -172,7 +169,7 @@ def _beside(sets: Sequence[ToolSet], vectors: Vectors, tokenizer: Any, seed: int
     from edgeret_export.encoders.chosen import Asked, Chosen, texts_of
     from edgeret_export.encoders.pairs import PairOptions, make_anchors
 
-    options = PairOptions(("query", "clauses"), 0.0, seed)
+    options = PairOptions(stories=0.0, seed=seed)
     asked = [
         Asked([tool_text(tool, TOOL_FORM) for tool in each.tools], make_anchors(each, vectors, options))
         for each in track(sets, "reading sets", len(sets))

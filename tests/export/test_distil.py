@@ -19,7 +19,7 @@ from edgeret_export.cli import main
 from edgeret_export.encoders.coded import encoder_map
 from edgeret_export.encoders.distil import Course, distil
 from edgeret_export.encoders.trainer import load_base
-from edgeret_export.sources.codebook import read_code_file
+from edgeret_export.sources.codebook import pack_code_file, read_code_file
 
 ROOT = Path(__file__).parents[2]
 COURSE = Course((0, 1), bits=4, pieces=16, steps=120, tokens=512, rate=2e-3)
@@ -98,6 +98,18 @@ def test_an_encoder_whose_special_tokens_are_others_is_refused_before_it_teaches
     assert specials_of(tokenizer, "t")["cls_token"] == "[CLS]"
     with pytest.raises(InputError, match=r"no \[CLS\]"):
         specials_of(tokenizer.replace("[CLS]", "<s>"), "t")
+
+
+def test_a_file_whose_words_are_in_no_codes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shipped = read_code_file(ROOT / "models" / "encoders" / "all-minilm-l4-tools.msgpack")
+    plain = {key: value for key, value in shipped.arrays.items() if key not in ("books", "book_scales")}
+    file = tmp_path / "plain"
+    file.write_bytes(pack_code_file(shipped._replace(arrays=plain)))
+    (tmp_path / "texts").write_text("\n".join(f"text {i}" for i in range(200)))
+    given = ["lab", "distil", "--texts", str(tmp_path / "texts"), "-o", str(tmp_path / "out"), "--from", str(file)]
+    assert main(given) == 2
+    assert f"{file}: its words are in no codes" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_ships_goes_on_and_learns_what_requests_call(tmp_path: Path) -> None:

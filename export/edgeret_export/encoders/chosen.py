@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
-from torch import nn
 from torch.nn import functional
 
-from edgeret_export.encoders.level import BIAS, FASTER, LOG_SCALE
+from edgeret_export.encoders.level import above, new_line
 from edgeret_export.encoders.pairs import Anchor
 
 Ids = Sequence[int]
@@ -51,12 +50,11 @@ class Chosen:
     """The loss, drawn anew each time. Sets are drawn alike, however many requests they have."""
 
     def __init__(self, sets: Sequence[Asked], ids: Mapping[str, Ids], seed: int) -> None:
-        """`ids` are of all texts, with special tokens."""
+        """`ids` are of all texts, with special tokens. Sets whose requests call nothing are left out."""
         self._sets = [each for each in sets if any(anchor.right for anchor in each.anchors)]
         self._ids, self._draw = ids, random.Random(seed)
         self._waiting: list[list[Anchor]] = [[] for _ in self._sets]
-        # AdamW's steps are as long as the learning rate, whatever the gradient: what is multiplied learns faster.
-        self.line = nn.Parameter(torch.tensor([LOG_SCALE, BIAS]) / FASTER)
+        self.line = new_line()
 
     def loss(self, read: Callable[[Sequence[Ids]], torch.Tensor]) -> torch.Tensor:
         """Of a batch whose texts are read as unit vectors, (texts, dimension)."""
@@ -96,11 +94,10 @@ class Chosen:
         return each.mean() + _HIT * hit.mean() + _LEVEL * self._level(cosines, right, own)
 
     def _level(self, cosines: torch.Tensor, right: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-        scale, bias = torch.exp(self.line[0] * FASTER), self.line[1] * FASTER
-
         def of(values: torch.Tensor, sign: float) -> torch.Tensor:
             there = values > -1.0
-            return -(functional.logsigmoid(sign * (scale * values + bias)) * there).sum() / there.sum().clamp_min(1)
+            each = functional.softplus(-sign * above(self.line, values))
+            return (each * there).sum() / there.sum().clamp_min(1)
 
         any_right = right.any(1)
         best = cosines.masked_fill(~right, -1.0).max(1).values[any_right]

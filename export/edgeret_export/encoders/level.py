@@ -25,6 +25,19 @@ FASTER = 25.0
 _NEVER = -1e4
 
 
+def new_line() -> torch.nn.Parameter:
+    """Scale and bias as they begin. AdamW's steps are as long as the learning rate, whatever the gradient: what is
+    multiplied learns faster."""
+    return torch.nn.Parameter(torch.tensor([LOG_SCALE, BIAS]) / FASTER)
+
+
+def above(line: torch.Tensor, cosines: torch.Tensor) -> torch.Tensor:
+    """How far cosines lie above a line, as logits."""
+    log_scale, bias = FASTER * line
+    found: torch.Tensor = cosines * log_scale.exp() + bias
+    return found
+
+
 class LevelLoss(torch.nn.Module):
     """Ranking loss, and `weight` times the sigmoid's: of every request its worst wrong tools and its right one.
 
@@ -46,8 +59,7 @@ class LevelLoss(torch.nn.Module):
         self.model, self._scale, self._weight = model, scale, weight
         self._texts, self._needed = texts, needed
         self._centre = None if centre is None else torch.tensor(centre)
-        # AdamW's steps are as long as the learning rate, whatever the gradient: what is multiplied learns faster.
-        self.line = torch.nn.Parameter(torch.tensor([LOG_SCALE, BIAS]) / FASTER)
+        self.line = new_line()
 
     def forward(self, features: Iterable[Any], labels: torch.Tensor) -> torch.Tensor:
         """The loss of a batch: tokens of its anchors, first and second tools, and its positions, int64 (batch,)."""
@@ -73,8 +85,7 @@ class LevelLoss(torch.nn.Module):
         others = needed.clone()
         others[at, own] = False
         ranked = F.cross_entropy((self._scale * cosines).masked_fill(others, _NEVER), own, reduction="none")
-        log_scale, bias = FASTER * self.line
-        z = cosines * log_scale.exp() + bias
+        z = above(self.line, cosines)
         worst = z.masked_fill(needed, _NEVER).topk(min(WORST, z.shape[1]), 1).values
         level = F.softplus(worst).mean() + (F.softplus(-z[at, own]) * fits).sum() / solved
         return (ranked * fits).sum() / solved + self._weight * level

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from edgeret.bundle.codec import DTYPES, get_array, pack, unpack
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
-from edgeret_export.reference.encoders.codebook import BOOK, tensors_of
+from edgeret_export.reference.encoders.codebook import numbers_in, tensors_of
 from edgeret_export.sources.model_folder import bert_config, write_model
 
 ARRAYS = "encoder-arrays.msgpack"
@@ -62,11 +62,12 @@ def _whole(value: Any, where: str) -> Any:
     return {key: _whole(inner, where) for key, inner in value.items()}
 
 
-def words_in(file: CodeFile) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The codes of its words, uint8 (tokens, pieces), and what they stand for, float32 (pieces, 256, width)."""
-    codes, scales = file.arrays["words"], file.arrays["book_scales"]
-    books = file.arrays["books"].astype(np.float32).reshape(len(scales), BOOK, -1)
-    return codes, books * scales[:, None, None]
+def words_in(file: CodeFile, where: str) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """The codes of its words, uint8 (tokens, pieces), and what they stand for, float32 (pieces, 256, width). Raises
+    InputError for a file whose words have none."""
+    if "books" not in file.arrays:
+        raise InputError(f"{where}: its words are in no codes; make one with: edgeret-export lab distil")
+    return file.arrays["words"], numbers_in(file.arrays["books"], file.arrays["book_scales"])
 
 
 def convert_codebook(file: Path, target: Path) -> None:

@@ -79,8 +79,13 @@ def words_of(arrays: Mapping[str, Any], dimension: int, where: str) -> NDArray[n
         raise BundleError(f'{where}: "words" have {pieces} pieces, no part of {dimension}; build the bundle again')
     books = get_array(arrays, "books", "|i1", (pieces * BOOK, dimension // pieces), where)
     scales = get_array(arrays, "book_scales", "<f4", (pieces,), where)
-    numbers = books.astype(np.float32).reshape(pieces, BOOK, -1) * scales[:, None, None]
-    found: NDArray[np.float32] = numbers[np.arange(pieces), codes].reshape(len(codes), dimension)
+    found: NDArray[np.float32] = numbers_in(books, scales)[np.arange(pieces), codes].reshape(len(codes), dimension)
+    return found
+
+
+def numbers_in(books: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What codes of words stand for, float32 (pieces, 256, width): books (pieces · 256, width), scales (pieces,)."""
+    found: NDArray[np.float32] = books.astype(np.float32).reshape(len(scales), BOOK, -1) * scales[:, None, None]
     return found
 
 
